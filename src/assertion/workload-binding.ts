@@ -1,0 +1,20 @@
+/** The workload binding: which subject of which trusted issuer acts as which client. */
+
+/** A JSON value that a claim condition may ask for; compared with its type (`true` is not `"true"`). */
+export type ClaimValue = string | number | boolean;
+
+export type WorkloadBinding = {
+  readonly id: string;
+  readonly trustedIssuerId: string;
+  /** The bound client's row id. */
+  readonly clientRowId: string;
+  /** Compared byte for byte. */
+  readonly subject: string;
+  /** Claim path (dot-separated, `kubernetes.io` being one step) to the exact value it must have. All must hold. */
+  readonly claims: Readonly<Record<string, ClaimValue>>;
+  /** Claim name to template, for the issued token. */
+  readonly tokenClaims: Readonly<Record<string, string>>;
+  readonly isActive: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
