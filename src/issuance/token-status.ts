@@ -1,0 +1,76 @@
+/**
+ * Is one of our access tokens still good (RFC 7662 §4)? A JWT lives on by itself until `exp`; here everything that may
+ * have ended it earlier is looked up: the key, a revocation, the client, the trusted issuer, the binding.
+ */
+import { createPublicKey } from 'node:crypto';
+import { jwtVerify } from 'jose';
+import type { TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';
+import { type AccessTokenClaims, isTokenOfClient } from './access-token.ts';
+import { ACCESS_TOKEN_SIGNING_ALGS, type Client } from './client.ts';
+import type { Clients, RevokedTokens } from './ports.ts';
+import type { SigningKey } from './signing-key.ts';
+
+export type TokenStatusPorts = {
+  readonly clients: Clients;
+  readonly trustedIssuers: TrustedIssuers;
+  readonly workloadBindings: WorkloadBindings;
+  readonly revokedTokens: RevokedTokens;
+};
+
+/** Largest token that we look at; ours have 1 to 2 KiB. */
+const MAX_TOKEN_LENGTH = 16_384;
+
+/**
+ * The claims of a token that we signed and that has not expired at `now`; null for anything else: another issuer's
+ * token, an assertion, garbage.
+ */
+export async function readOwnAccessToken(
+  token: string,
+  keys: readonly SigningKey[],
+  ownIssuer: string,
+  now: number,
+): Promise<AccessTokenClaims | null> {
+  if (token.length > MAX_TOKEN_LENGTH) return null;
+  try {
+    const { payload } = await jwtVerify(
+      token,
+      (header) => {
+        const key = keys.find(({ kid, alg }) => kid === header.kid && alg === header.alg);
+        if (key === undefined) throw new Error('not a key of ours');
+        return createPublicKey({ key: key.publicJwk, format: 'jwk' });
+      },
+      {
+        issuer: ownIssuer,
+        typ: 'at+jwt',
+        algorithms: [...ACCESS_TOKEN_SIGNING_ALGS],
+        requiredClaims: ['exp', 'iat', 'jti', 'client_id', 'aud'],
+        currentDate: new Date(now * 1000),
+      },
+    );
+    return payload as unknown as AccessTokenClaims; // the signature is ours, so the shape is the one we wrote
+  } catch {
+    return null;
+  }
+}
+
+/** The client that a live token belongs to; null when anything has ended the token early. */
+export async function clientOfLiveToken(ports: TokenStatusPorts, claims: AccessTokenClaims): Promise<Client | null> {
+  if (await ports.revokedTokens.isRevoked(claims.jti)) return null;
+  const client = await ports.clients.findByClientId(claims.client_id);
+  if (client === null || !client.isActive || !isTokenOfClient(claims.jti, client)) return null;
+  if (claims.workload === undefined) return client;
+  const { issuer, subject } = claims.workload;
+  const trustedIssuer = await ports.trustedIssuers.findByIssuerUrl(issuer);
+  if (trustedIssuer === null || !trustedIssuer.isActive) return null;
+  const bindings = await ports.workloadBindings.findBySubject(trustedIssuer.id, subject);
+  return bindings.some(({ clientRowId, isActive }) => isActive && clientRowId === client.id) ? client : null;
+}
+
+/** Whether `asker` may learn about a token: its owner, or a protected API that the token is meant for. */
+export function mayIntrospect(asker: Client, claims: AccessTokenClaims): boolean {
+  const audiences: readonly string[] = typeof claims.aud === 'string' ? [claims.aud] : claims.aud;
+  const isOwner = claims.client_id === asker.clientId && isTokenOfClient(claims.jti, asker);
+  return (
+    isOwner || audiences.some((audience) => audience === asker.clientId || asker.resourceIdentifiers.includes(audience))
+  );
+}

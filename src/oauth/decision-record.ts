@@ -1,0 +1,127 @@
+/** One audit entry for one decision of an OAuth endpoint: reason and evidence for the admin, never a token. */
+import { explainRefusal } from '../assertion/explain-refusal.ts';
+import type { AssertionFacts } from '../assertion/verification-trace.ts';
+import type { GrantRefusal } from '../issuance/grant.ts';
+import type { AuditEntry, AuditOutcome } from '../observe/audit-log.ts';
+import type { AuthenticationRefusal, OAuthError } from './oauth-error.ts';
+
+/** Where a request came from. */
+export type RequestOrigin = {
+  readonly requestId: string;
+  readonly now: number;
+  readonly ipAddress: string | null;
+  readonly userAgent: string | null;
+};
+
+export type DecisionAction = 'token.issue' | 'token.introspect' | 'token.revoke';
+
+export type Decision =
+  | { readonly kind: 'accepted'; readonly evidence: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'refused'; readonly refusal: AuthenticationRefusal }
+  | { readonly kind: 'denied'; readonly denial: GrantRefusal }
+  | { readonly kind: 'malformed'; readonly error: OAuthError };
+
+/** Longest piece of a stranger's text that is kept. */
+const MAX_TEXT_LENGTH = 1024;
+
+/** The entry for one decision. */
+export function decisionRecord(
+  action: DecisionAction,
+  origin: RequestOrigin,
+  facts: AssertionFacts,
+  decision: Decision,
+): AuditEntry {
+  const clientId = facts.clientId ?? presentedClient(decision);
+  return {
+    createdAt: origin.now,
+    requestId: origin.requestId,
+    action,
+    outcome: outcomeOf(decision),
+    reason: reasonOf(decision),
+    actorType: facts.subject === undefined ? 'client' : 'workload',
+    actorId: facts.clientId ?? null,
+    resourceType: null,
+    resourceId: null,
+    trustedIssuerId: facts.trustedIssuer?.id ?? null,
+    subject: bounded(facts.subject),
+    clientId,
+    ipAddress: origin.ipAddress,
+    userAgent: bounded(origin.userAgent ?? undefined),
+    evidence: { ...evidenceOf(facts), ...evidenceOfDecision(decision) },
+  };
+}
+
+/** The reason under which a decision is counted and searched; null for a good one. */
+export function reasonOf(decision: Decision): string | null {
+  switch (decision.kind) {
+    case 'accepted':
+      return null;
+    case 'refused':
+      return decision.refusal.reason;
+    case 'denied':
+      return decision.denial.error;
+    case 'malformed':
+      return decision.error.error;
+  }
+}
+
+function outcomeOf(decision: Decision): AuditOutcome {
+  if (decision.kind === 'accepted') return 'accepted';
+  return decision.kind === 'refused' && decision.refusal.reason === 'keys_unavailable' ? 'unavailable' : 'refused';
+}
+
+function presentedClient(decision: Decision): string | null {
+  if (decision.kind !== 'refused') return null;
+  return decision.refusal.reason === 'client_unknown' ? decision.refusal.presentedClientId : null;
+}
+
+function evidenceOf(facts: AssertionFacts): Record<string, unknown> {
+  const { iss, alg, kid, jti, exp, assertionDigest, kubernetes, bindingId } = facts;
+  return {
+    ...(iss !== undefined && { iss: bounded(iss) }),
+    ...(alg !== undefined && { alg }),
+    ...(kid !== undefined && { kid }),
+    ...(jti !== undefined && { jti: jti ?? 'absent' }),
+    ...(exp !== undefined && { exp }),
+    ...(assertionDigest !== undefined && { assertion_sha256: assertionDigest.slice(0, 16) }),
+    ...(kubernetes && { kubernetes }),
+    ...(bindingId !== undefined && { binding_id: bindingId }),
+  };
+}
+
+function evidenceOfDecision(decision: Decision): Readonly<Record<string, unknown>> {
+  switch (decision.kind) {
+    case 'accepted':
+      return decision.evidence;
+    case 'denied':
+      return { detail: decision.denial.detail };
+    case 'malformed':
+      return { detail: decision.error.description };
+    case 'refused':
+      return explainAuthenticationRefusal(decision.refusal);
+  }
+}
+
+/** Detail and hint of a refusal, as evidence. */
+function explainAuthenticationRefusal(refusal: AuthenticationRefusal): Readonly<Record<string, unknown>> {
+  switch (refusal.reason) {
+    case 'no_client_authentication':
+      return { detail: 'the request has no client authentication' };
+    case 'authorization_header_invalid':
+      return { detail: 'the Authorization header is not well-formed Basic, or its client_id is not that of the body' };
+    case 'assertion_type_not_supported':
+      return { detail: 'client_assertion_type is not jwt-bearer' };
+    case 'client_unknown':
+      return { detail: 'no client has this client_id' };
+    case 'client_secret_invalid':
+      return { detail: 'the secret is not a current one of this client' };
+    default: {
+      const { detail, hint } = explainRefusal(refusal);
+      return { detail: detail.slice(0, MAX_TEXT_LENGTH), hint };
+    }
+  }
+}
+
+function bounded(text: string | undefined): string | null {
+  return text === undefined ? null : text.slice(0, MAX_TEXT_LENGTH);
+}
