@@ -33,33 +33,41 @@ const ASSERTION_TYPES: readonly string[] = ['jwt', 'client-authentication+jwt'];
 
 const SEGMENT = /^[A-Za-z0-9_-]+$/;
 
-/** Reads one compact JWS. Every refusal is a value; it never throws. */
+/** A compact JWS with an acceptable header; its payload not looked at. */
+export type DecodedJws = Pick<UnverifiedAssertion, 'alg' | 'kid' | 'signingInput' | 'signature'> & {
+  readonly payload: Buffer;
+};
+
+/** Reads one assertion. Every refusal is a value; it never throws. */
 export function parseCompactJws(text: string): Result<UnverifiedAssertion, AssertionRefusal> {
+  const decoded = decodeCompactJws(text);
+  if (!decoded.ok) return decoded;
+  const { payload, ...jws } = decoded.value;
+  const claims = readJsonObject(payload);
+  return claims.ok ? ok({ ...jws, claims: claims.value }) : malformed(`claims: ${claims.error}`);
+}
+
+/** Takes one compact JWS apart and checks its header (RFC 7515 §5.2). */
+export function decodeCompactJws(text: string): Result<DecodedJws, AssertionRefusal> {
   if (text.length > MAX_ASSERTION_BYTES) {
     return err({ reason: 'assertion_too_large', bytes: text.length, maxBytes: MAX_ASSERTION_BYTES });
   }
   const segments = text.split('.', 6);
   if (segments.length === 5) return malformed('five parts: encrypted tokens (JWE) are not accepted');
   if (segments.length !== 3) return malformed(`${segments.length} parts instead of three`);
-  const [headerText = '', claimsText = '', signatureText = ''] = segments;
+  const [headerText = '', payloadText = '', signatureText = ''] = segments;
   const headerBytes = decodeSegment(headerText);
-  const claimsBytes = decodeSegment(claimsText);
+  const payload = decodeSegment(payloadText);
   const signature = decodeSegment(signatureText);
-  if (headerBytes === null || claimsBytes === null || signature === null) {
+  if (headerBytes === null || payload === null || signature === null) {
     return malformed('a part is empty or not canonical base64url');
   }
   const header = readJsonObject(headerBytes);
   if (!header.ok) return malformed(`header: ${header.error}`);
   const accepted = readHeader(header.value);
   if (!accepted.ok) return accepted;
-  const claims = readJsonObject(claimsBytes);
-  if (!claims.ok) return malformed(`claims: ${claims.error}`);
-  return ok({
-    ...accepted.value,
-    claims: claims.value,
-    signingInput: Buffer.from(text.slice(0, headerText.length + 1 + claimsText.length), 'ascii'),
-    signature,
-  });
+  const signingInput = Buffer.from(text.slice(0, headerText.length + 1 + payloadText.length), 'ascii');
+  return ok({ ...accepted.value, payload, signingInput, signature });
 }
 
 /** Node decodes leniently; one token must have one spelling, or a replay could change its look (RFC 7515 §2). */

@@ -30,7 +30,12 @@ export type AssertionExplanation = {
 /** Explains one assertion at `now`. `clientId` is what the request would send, null when it would send none. */
 export async function explainAssertion<C extends BoundClient>(
   ports: VerificationPorts<C>,
-  request: { readonly assertion: string; readonly clientId: string | null; readonly requestId: string; readonly now: number },
+  request: {
+    readonly assertion: string;
+    readonly clientId: string | null;
+    readonly requestId: string;
+    readonly now: number;
+  },
 ): Promise<AssertionExplanation> {
   const trace = new VerificationTrace();
   const outcome = await verifyAssertion(ports, { ...request, purpose: 'explain' }, trace, () => ok(undefined));
