@@ -2,12 +2,20 @@
  * The configuration: the only file that reads the environment. Flags come before environment variables, and those
  * before defaults. Every problem is reported at once, each naming its setting and the mend. No default grants trust.
  */
-import { readFileSync } from 'node:fs';
-import ipaddr from 'ipaddr.js';
-import { LOG_LEVELS, type LogLevel } from './observe/log.ts';
+import type { LogLevel } from './observe/log.ts';
 import { err, ok, type Result } from './result.ts';
-
-export type ListenAddress = { readonly host: string; readonly port: number };
+import {
+  type ListenAddress,
+  parseAdminSecret,
+  parseDatabaseUrl,
+  parseIssuer,
+  parseListenAddress,
+  parseLogLevel,
+  parseNetworks,
+  parseWorkers,
+  readSecretFile,
+  UnusableSetting,
+} from './setting-values.ts';
 
 export type Config = {
   /** Our issuer identifier, byte for byte as written: the `iss` of our tokens and the audience of assertions. */
@@ -82,12 +90,16 @@ export type SettingName = keyof typeof SETTINGS;
 export type ConfigFlags = Readonly<Partial<Record<SettingName, string>>>;
 
 /** Settings of `countersign worker`, which is a client and no server. */
-const WORKER_ENVIRONMENT = ['COUNTERSIGN_TOKEN_FILE', 'COUNTERSIGN_TOKEN_ENDPOINT', 'COUNTERSIGN_RESOURCE'];
+export const WORKER_SETTINGS = {
+  issuer: SETTINGS.issuer.env,
+  tokenFile: 'COUNTERSIGN_TOKEN_FILE',
+  tokenEndpoint: 'COUNTERSIGN_TOKEN_ENDPOINT',
+  jwksUri: 'COUNTERSIGN_JWKS_URI',
+  resource: 'COUNTERSIGN_RESOURCE',
+  listen: SETTINGS.listen.env,
+} as const;
 /** What Kubernetes sets for a Service named `countersign` (service links). */
 const SERVICE_LINK = /^COUNTERSIGN_(SERVICE_|PORT($|_))/;
-/** A shorter secret can be guessed over the network. */
-const MIN_ADMIN_SECRET_LENGTH = 16;
-const MAX_WORKERS = 64;
 
 /** Reads the configuration from flags and environment. */
 export function readConfig(
@@ -134,94 +146,66 @@ export function describeProblems(problems: readonly ConfigProblem[]): string {
   return problems.map(({ setting, problem, mend }) => `${setting} ${problem}: ${mend}`).join('\n');
 }
 
-class UnusableSetting extends Error {
-  readonly mend: string;
-  constructor(problem: string, mend: string) {
-    super(problem);
-    this.mend = mend;
-  }
-}
-
 function unknownVariables(environment: Readonly<Record<string, string | undefined>>): readonly ConfigProblem[] {
-  const known: readonly string[] = [...Object.values(SETTINGS).map(({ env }) => env), ...WORKER_ENVIRONMENT];
+  const known = [
+    ...new Set<string>([...Object.values(SETTINGS).map(({ env }) => env), ...Object.values(WORKER_SETTINGS)]),
+  ];
   return Object.keys(environment)
     .filter((name) => name.startsWith('COUNTERSIGN_') && !known.includes(name) && !SERVICE_LINK.test(name))
     .map((setting) => ({ setting, problem: 'is not a setting', mend: `remove it; settings are ${known.join(', ')}` }));
 }
 
-function parseIssuer(text: string): string {
-  const mend = 'set it to the https address under which clients know this server';
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) throw new UnusableSetting('is not an http(s) URL', mend);
-  if (url.search !== '' || url.hash !== '' || text.includes('?') || text.includes('#')) {
-    throw new UnusableSetting('has a query or a fragment', mend);
+export type WorkerConfig = {
+  readonly issuer: string;
+  readonly tokenFile: string;
+  readonly tokenEndpoint?: string;
+  readonly jwksUri?: string;
+  readonly clientId?: string;
+  readonly resource?: string;
+  readonly scope?: string;
+  readonly listen?: ListenAddress;
+  readonly intervalSeconds: number;
+};
+
+/** The settings of `countersign worker`: flags before environment, problems all at once. */
+export function readWorkerConfig(
+  flags: Readonly<Record<string, string | boolean | undefined>>,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Result<WorkerConfig, readonly ConfigProblem[]> {
+  const problems: ConfigProblem[] = [...unknownVariables(environment)];
+  const text = (name: string): string | undefined => {
+    const flag = flags[name];
+    const variable = (WORKER_SETTINGS as Readonly<Record<string, string>>)[name];
+    const value = typeof flag === 'string' ? flag : variable === undefined ? undefined : environment[variable];
+    return value === '' ? undefined : value;
+  };
+  const tokenFile = text('tokenFile');
+  if (tokenFile === undefined) {
+    problems.push({
+      setting: WORKER_SETTINGS.tokenFile,
+      problem: 'is not set',
+      mend: 'name the file of the projected token',
+    });
   }
-  if (url.username !== '' || url.password !== '') throw new UnusableSetting('has credentials in it', mend);
-  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
-    throw new UnusableSetting('is http and not a loopback address', mend);
-  }
-  return text;
-}
-
-/** Whether a URL's host name is this machine itself. */
-export function isLoopbackHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  return host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
-}
-
-function parseListenAddress(text: string): ListenAddress {
-  const [, bracketed, plain, port = ''] = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined || Number(port) > 65_535) {
-    throw new UnusableSetting('is not host:port', 'write it as 127.0.0.1:8080 or [::1]:8080');
-  }
-  return { host: host === '' ? '0.0.0.0' : host, port: Number(port) };
-}
-
-function parseDatabaseUrl(text: string): string {
-  if (/^sqlite:.+/.test(text)) return text;
-  const mend = 'set it to sqlite:PATH, for example sqlite:data/countersign.db';
-  throw new UnusableSetting(
-    /^postgres(ql)?:/.test(text) ? 'names PostgreSQL, which this version does not support yet' : 'is not a database',
-    mend,
-  );
-}
-
-function readSecretFile(path: string): string {
+  let listen: ListenAddress | undefined;
   try {
-    return readFileSync(path, 'utf8').trim();
+    const address = text('listen');
+    listen = address === undefined ? undefined : parseListenAddress(address);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    throw new UnusableSetting(`can not be read (${code})`, 'name a file that this process may read');
+    if (!(error instanceof UnusableSetting)) throw error;
+    problems.push({ setting: WORKER_SETTINGS.listen, problem: error.message, mend: error.mend });
   }
-}
-
-function parseAdminSecret(text: string): string {
-  if (text.length >= MIN_ADMIN_SECRET_LENGTH) return text;
-  throw new UnusableSetting(
-    `is shorter than ${MIN_ADMIN_SECRET_LENGTH} characters`,
-    'make one with: openssl rand -base64 32',
+  const intervalSeconds = Number(text('interval') ?? '30');
+  if (!(intervalSeconds > 0)) {
+    problems.push({ setting: '--interval', problem: 'is not a number of seconds', mend: 'set it to 30, for example' });
+  }
+  if (problems.length > 0 || tokenFile === undefined) return err(problems);
+  const optional = Object.fromEntries(
+    ['tokenEndpoint', 'jwksUri', 'clientId', 'resource', 'scope'].flatMap((name) => {
+      const value = text(name);
+      return value === undefined ? [] : [[name, value]];
+    }),
   );
-}
-
-function parseNetworks(text: string): readonly string[] {
-  const networks = text
-    .split(',')
-    .map((network) => network.trim())
-    .filter((network) => network !== '');
-  const wrong = networks.find((network) => !ipaddr.isValidCIDR(network));
-  if (wrong === undefined) return networks;
-  throw new UnusableSetting(`has ${JSON.stringify(wrong)}, which is not a CIDR`, 'write networks as 10.96.0.0/12');
-}
-
-function parseWorkers(text: string): number {
-  const workers = Number(text);
-  if (Number.isInteger(workers) && workers >= 1 && workers <= MAX_WORKERS) return workers;
-  throw new UnusableSetting('is not a number of processes', `set it to 1 to ${MAX_WORKERS}`);
-}
-
-function parseLogLevel(text: string): LogLevel {
-  const level = LOG_LEVELS.find((known) => known === text);
-  if (level !== undefined) return level;
-  throw new UnusableSetting('is not a log level', `set it to one of ${LOG_LEVELS.join(', ')}`);
+  const issuer = text('issuer') ?? SETTINGS.issuer.fallback;
+  return ok({ issuer, tokenFile, intervalSeconds, ...optional, ...(listen !== undefined && { listen }) });
 }

@@ -39,9 +39,9 @@ export async function handleAuthenticated<G>(
   response: Response,
 ): Promise<void> {
   const origin = requestOrigin(request, response, deps.clock());
-  const startedAt = performance.now();
+  const startedAt = deps.stopwatch();
   const record = (facts: AssertionFacts, decision: Decision) =>
-    recordDecision(deps, endpoint.action, origin, facts, decision, (performance.now() - startedAt) / 1000);
+    recordDecision(deps, endpoint.action, origin, facts, decision, deps.stopwatch() - startedAt);
   const refuse = async (facts: AssertionFacts, decision: Decision, error: OAuthError) => {
     await record(facts, decision);
     sendOAuthError(response, error);

@@ -2,7 +2,7 @@
  * The log: JSON lines, each with the request id where there is one. What must never be in it is kept out where lines
  * are made; the redaction here is the second lock on the door.
  */
-import { pino } from 'pino';
+import { pino, stdTimeFunctions } from 'pino';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -37,7 +37,7 @@ export function createLog(level: LogLevel, write?: (line: string) => void): Log 
     level,
     base: null,
     messageKey: 'message',
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
     serializers: { error: describeFault },

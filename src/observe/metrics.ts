@@ -30,7 +30,8 @@ export type DecisionMetrics = {
 };
 
 export type Metrics = DecisionMetrics & {
-  keyFetched(outcome: 'success' | 'failure', seconds: number): void;
+  /** `outcome` is from a fixed list. */
+  keyFetched(outcome: string, seconds: number): void;
   staleKeysUsed(): void;
   replayPurged(rows: number): void;
   /** Registers a figure that is read when it is asked for. */

@@ -1,0 +1,55 @@
+/**
+ * Several processes on one address (`COUNTERSIGN_WORKERS`): the primary migrates, forks, replaces those that die, and
+ * passes the end on. It serves nothing itself.
+ */
+import cluster from 'node:cluster';
+import { openAppStores } from '../app/stores.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { SigningKeyRing } from '../issuance/signing-key-ring.ts';
+import type { Log } from '../observe/log.ts';
+
+/** A worker that dies at start must not be forked in a hot loop. */
+const RESTART_DELAY_MS = 1_000;
+
+/** Whether this process is the one that was started, or one of its workers. */
+export function workerRole(): 'primary' | 'worker' {
+  return cluster.isPrimary ? 'primary' : 'worker';
+}
+
+/** Keeps `config.workers` processes serving until `signal` aborts. Resolves when all have ended. */
+export async function serveInWorkers(config: Config, log: Log, signal: AbortSignal): Promise<void> {
+  await prepareDatabase(config);
+  let running = 0;
+  return new Promise((resolve) => {
+    const fork = () => {
+      if (signal.aborted) return;
+      running += 1;
+      cluster.fork();
+    };
+    cluster.on('exit', (worker, code) => {
+      running -= 1;
+      if (signal.aborted) {
+        if (running === 0) resolve();
+        return;
+      }
+      log.error({ pid: worker.process.pid, code }, 'worker process ended, another one starts');
+      setTimeout(fork, RESTART_DELAY_MS);
+    });
+    signal.addEventListener(
+      'abort',
+      () => {
+        if (running === 0) resolve();
+        for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM');
+      },
+      { once: true },
+    );
+    for (let index = 0; index < config.workers; index += 1) fork();
+  });
+}
+
+/** Migrations and first keys, once, before anyone serves. */
+async function prepareDatabase(config: Config): Promise<void> {
+  await using stores = await openAppStores(config, systemClock);
+  await SigningKeyRing.open(stores.signingKeys, systemClock);
+}
