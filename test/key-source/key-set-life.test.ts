@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { backoffSeconds, refreshDelaySeconds } from '../../src/key-source/key-set-life.ts';
+
+describe('the time until a set is refreshed', () => {
+  it.each([
+    [null, 3600],
+    [0, 60],
+    [59, 60],
+    [61, 61],
+    [3599, 3599],
+    [604_800, 3600],
+  ])('for max-age %j is %i seconds', (maxAge, seconds) => {
+    expect(refreshDelaySeconds(maxAge)).toBe(seconds);
+  });
+});
+
+describe('the pause after failures', () => {
+  it.each([
+    [1, 2],
+    [2, 4],
+    [3, 8],
+    [4, 16],
+    [5, 32],
+    [6, 60],
+    [1000, 60],
+  ])('after %i in a row is %i seconds, of which jitter takes at most half', (failures, seconds) => {
+    expect(backoffSeconds(failures, 0)).toBe(seconds);
+    expect(backoffSeconds(failures, 0.5)).toBe(Math.round(seconds * 0.75));
+    expect(backoffSeconds(failures, 1)).toBe(seconds / 2);
+  });
+});
