@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
+  // graphql ships a second build behind the "development" condition. Node never asks for it; with it here, the schema
+  // would be made by one build and executed by another.
+  ssr: { resolve: { conditions: ['node', 'module-sync', 'default'], externalConditions: ['node', 'module-sync'] } },
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,

@@ -1,5 +1,5 @@
 /** The composition root: builds every part of the server from its configuration. The only room that knows them all. */
-import type { Express } from 'express';
+import type { RequestListener } from 'node:http';
 import { createAdminHandler } from '../admin/graphql-server.ts';
 import { explainAssertion } from '../assertion/explain-assertion.ts';
 import { type Clock, type Stopwatch, systemClock, systemStopwatch } from '../clock.ts';
@@ -21,7 +21,7 @@ import { openAppStores } from './stores.ts';
 import { createVerification } from './verification.ts';
 
 export type App = {
-  readonly handler: Express;
+  readonly handler: RequestListener;
   /** Waits for writes under way and closes the database. For after the last request. */
   close(): Promise<void>;
 };
@@ -76,7 +76,10 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
     log,
     issuerPath: new URL(issuer).pathname.replace(/\/$/, ''),
   });
-  const stopPurging = stores.startPurging((rows) => metrics.replayPurged(rows));
+  const stopPurging = stores.startPurging(
+    (rows) => metrics.replayPurged(rows),
+    (error) => log.error({ error }, 'fault'),
+  );
   return {
     handler,
     async close() {

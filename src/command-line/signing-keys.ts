@@ -1,4 +1,5 @@
 /** `countersign keys list|rotate`: our signing keys, straight in the database; running servers follow within seconds. */
+import { randomUUID } from 'node:crypto';
 import { openAppStores } from '../app/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -6,14 +7,14 @@ import type { AccessTokenSigningAlg } from '../issuance/client.ts';
 import { type SigningKey, signingKeyState } from '../issuance/signing-key.ts';
 import { SigningKeyRing } from '../issuance/signing-key-ring.ts';
 
-/** Lines that describe every key that is still published. */
+/** A line for every key that is still published. */
 export async function listSigningKeys(config: Config): Promise<readonly string[]> {
   await using stores = await openAppStores(config, systemClock);
   const ring = await SigningKeyRing.open(stores.signingKeys, systemClock);
   return (await ring.published()).map(describeKey);
 }
 
-/** Rotates one algorithm's key and describes the new one. */
+/** Rotates one algorithm's key, and describes the new one. */
 export async function rotateSigningKey(
   config: Config,
   alg: AccessTokenSigningAlg,
@@ -24,8 +25,8 @@ export async function rotateSigningKey(
   const key = await ring.rotate(alg, compromised);
   await stores.auditLog.append({
     createdAt: systemClock(),
-    requestId: `keys-rotate-${key.kid}`,
-    action: 'signing_key.rotate',
+    requestId: randomUUID(),
+    action: 'signing_key.rotated',
     outcome: 'changed',
     reason: null,
     actorType: 'system',

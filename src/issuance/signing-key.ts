@@ -34,7 +34,10 @@ export type SigningKey = {
 };
 
 /** The state of a key at `now`. */
-export function signingKeyState(key: SigningKey, now: number): SigningKeyState {
+export function signingKeyState(
+  key: Pick<SigningKey, 'activeFrom' | 'activeUntil' | 'removeAt'>,
+  now: number,
+): SigningKeyState {
   if (key.removeAt !== null && now >= key.removeAt) return 'removed';
   if (key.activeUntil !== null && now >= key.activeUntil) return 'retired';
   return now >= key.activeFrom ? 'active' : 'next';

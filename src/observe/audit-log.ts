@@ -45,6 +45,7 @@ export type AuditFilter = {
   readonly subject?: string;
   readonly requestId?: string;
   readonly resourceType?: string;
+  readonly resourceId?: string;
   readonly actorId?: string;
   readonly fromTimestamp?: number;
   readonly toTimestamp?: number;
