@@ -4,11 +4,12 @@
  * errors name the setting and the mend, and the exit code is 1 for a bad outcome, 2 for a command that can not run.
  */
 import { Command } from 'commander';
+import { isForTerminal } from './command-line/command-failure.ts';
 import { checkConfiguration, migrateDatabase } from './command-line/database.ts';
 import { explainTokenFile, explanationLines } from './command-line/explain.ts';
 import { checkIssuer } from './command-line/issuer-check.ts';
 import { runServer } from './command-line/serve.ts';
-import { CommandFailure, configOf, oneOf, withSettings } from './command-line/settings.ts';
+import { configOf, oneOf, withSettings } from './command-line/settings.ts';
 import { listSigningKeys, rotateSigningKey } from './command-line/signing-keys.ts';
 import { runWorkerCommand, withWorkerOptions } from './command-line/worker.ts';
 
@@ -88,8 +89,6 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (!(error instanceof Error)) throw error;
-  // What a command says of itself is meant for the terminal; anything else is a fault and shows where it came from.
-  const isExpected = error instanceof CommandFailure || ('isExpected' in error && error.isExpected === true);
-  process.stderr.write(`${isExpected ? error.message : error.stack}\n`);
+  process.stderr.write(`${isForTerminal(error) ? error.message : error.stack}\n`);
   process.exitCode = 2;
 }

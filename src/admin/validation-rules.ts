@@ -1,16 +1,16 @@
 /**
- * GraphQL validation with one leniency: a variable declared as `String` or `[String!]` may stand where our schema has
- * `StringList` or `Map`. Documents written for Authorizer, whose schema has plain strings there, declare them so.
+ * GraphQL validation with one leniency: a variable may be declared as `String` or `[String!]` where our schema has
+ * `StringList` or `Map`, as documents do that were written for Authorizer's schema; and `String` and `ID`, which hold
+ * the same values, may stand for each other.
  */
 import {
   type DocumentNode,
   type GraphQLError,
   type GraphQLSchema,
-  getNamedType,
-  Kind,
+  getNullableType,
   type OperationDefinitionNode,
+  print,
   specifiedRules,
-  type TypeNode,
   type ValidationContext,
   type ValidationRule,
   VariablesInAllowedPositionRule,
@@ -18,13 +18,18 @@ import {
 } from 'graphql';
 import { documentLimitError } from './document-limits.ts';
 
-/** Our scalars that take what a string variable holds. */
-const LENIENT_SCALARS = ['StringList', 'Map'];
+/** By the type that a position expects: the types that a variable there may be declared with, besides its own. */
+const ALSO_DECLARED_AS: Readonly<Record<string, readonly string[]>> = {
+  StringList: ['String', 'ID', '[String]', '[ID]'],
+  Map: ['String'],
+  ID: ['String'],
+  String: ['ID'],
+};
 /** More errors of one document help nobody. */
 const MAX_ERRORS = 20;
 
 const RULES: readonly ValidationRule[] = specifiedRules.map((rule) =>
-  rule === VariablesInAllowedPositionRule ? stringVariablesInLenientPositions : rule,
+  rule === VariablesInAllowedPositionRule ? variablesInLenientPositions : rule,
 );
 
 /** The errors of a document: first its limits, and only within them the rules, some of which are costly. */
@@ -34,21 +39,18 @@ export function validateDocument(schema: GraphQLSchema, document: DocumentNode):
 }
 
 /** The rule of the specification (§5.8.5), blind to the usages that we allow. */
-function stringVariablesInLenientPositions(context: ValidationContext): ReturnType<ValidationRule> {
+function variablesInLenientPositions(context: ValidationContext): ReturnType<ValidationRule> {
   const seen: ValidationContext = Object.create(context);
   seen.getRecursiveVariableUsages = (operation) =>
     context.getRecursiveVariableUsages(operation).filter(({ node, type }) => {
-      const position = type ? getNamedType(type).name : '';
-      return !(LENIENT_SCALARS.includes(position) && isDeclaredAsString(operation, node.name.value));
+      const alsoDeclaredAs = type ? ALSO_DECLARED_AS[String(getNullableType(type))] : undefined;
+      return !alsoDeclaredAs?.includes(declaredType(operation, node.name.value));
     });
   return VariablesInAllowedPositionRule(seen);
 }
 
-function isDeclaredAsString(operation: OperationDefinitionNode, variable: string): boolean {
+/** The declared type without its exclamation marks: a value that is null after all is refused when it is used. */
+function declaredType(operation: OperationDefinitionNode, variable: string): string {
   const definition = operation.variableDefinitions?.find((candidate) => candidate.variable.name.value === variable);
-  return definition !== undefined && namedType(definition.type) === 'String';
-}
-
-function namedType(type: TypeNode): string {
-  return type.kind === Kind.NAMED_TYPE ? type.name.value : namedType(type.type);
+  return definition === undefined ? '' : print(definition.type).replaceAll('!', '');
 }

@@ -37,7 +37,7 @@ export function createVerification(
     jitter: Math.random,
     observer: {
       fetched(issuerId, outcome, seconds) {
-        observer?.metrics.keyFetched(outcome, seconds);
+        observer?.metrics.keyFetched(issuerId, outcome, seconds);
         if (outcome !== 'ok') observer?.log.warn({ trusted_issuer_id: issuerId, outcome }, 'keys not fetched');
       },
       staleUsed(issuerId) {

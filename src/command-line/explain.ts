@@ -8,7 +8,7 @@ import { createVerification } from '../app/verification.ts';
 import { type AssertionExplanation, explainAssertion } from '../assertion/explain-assertion.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { CommandFailure } from './settings.ts';
+import { CommandFailure } from './command-failure.ts';
 
 /** The explanation of the assertion in a file; surrounding white space of the file does not count. */
 export async function explainTokenFile(

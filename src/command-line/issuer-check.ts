@@ -8,7 +8,8 @@ import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import { checkIssuer as fetchKeys, type IssuerCheck } from '../key-source/issuer-check.ts';
 import { createOutboundFetch } from '../key-source/outbound-fetch.ts';
 import { parseTrustedIssuerInput } from '../registry/trusted-issuer-input.ts';
-import { CommandFailure, configOf } from './settings.ts';
+import { CommandFailure } from './command-failure.ts';
+import { configOf } from './settings.ts';
 
 export type CheckReport = { readonly lines: readonly string[]; readonly passed: boolean };
 

@@ -1,9 +1,7 @@
 /** Settings on the command line: the flags that every command with a configuration shares, and what they add up to. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, type ConfigFlags, describeProblems, readConfig, SETTINGS, type SettingName } from '../config.ts';
-
-/** A command that can not go on, with a message for the terminal. */
-export class CommandFailure extends Error {}
+import { CommandFailure } from './command-failure.ts';
 
 /** Adds the flags of the given settings, all of them if none are named. */
 export function withSettings(command: Command, names: readonly SettingName[] = settingNames()): Command {

@@ -8,6 +8,7 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { SigningKeyRing } from '../issuance/signing-key-ring.ts';
 import type { Log } from '../observe/log.ts';
+import { collectForWorkers } from '../observe/worker-metrics.ts';
 
 /** A worker that dies at start must not be forked in a hot loop. */
 const RESTART_DELAY_MS = 1_000;
@@ -20,6 +21,7 @@ export function workerRole(): 'primary' | 'worker' {
 /** Keeps `config.workers` processes serving until `signal` aborts. Resolves when all have ended. */
 export async function serveInWorkers(config: Config, log: Log, signal: AbortSignal): Promise<void> {
   await prepareDatabase(config);
+  collectForWorkers();
   let running = 0;
   return new Promise((resolve) => {
     const fork = () => {

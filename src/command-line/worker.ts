@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { describeProblems, readWorkerConfig } from '../config.ts';
 import { runWorker } from '../worker/run-worker.ts';
-import { CommandFailure } from './settings.ts';
+import { CommandFailure } from './command-failure.ts';
 
 /** Adds the worker's flags. */
 export function withWorkerOptions(command: Command): Command {

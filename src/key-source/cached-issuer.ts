@@ -61,10 +61,13 @@ export function newCachedIssuer(issuer: TrustedIssuer, now: number): CachedIssue
 
 /**
  * Whether `row` makes what we remember of `known` worthless. A request that still carries an older row does not: it
- * must not bring an old key source back.
+ * must not bring an old address back. Pasted keys come with the row itself: whichever row is asked about counts.
  */
 export function isReplacedBy(known: TrustedIssuer, row: TrustedIssuer): boolean {
-  const isOlderRow = row.keySourceRevision < known.keySourceRevision && row.updatedAt <= known.updatedAt;
+  const isOlderRow =
+    row.keySourceType !== 'static_jwks' &&
+    row.keySourceRevision < known.keySourceRevision &&
+    row.updatedAt <= known.updatedAt;
   return row.keySourceRevision !== known.keySourceRevision && !isOlderRow;
 }
 

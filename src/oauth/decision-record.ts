@@ -13,7 +13,7 @@ export type RequestOrigin = {
   readonly userAgent: string | null;
 };
 
-export type DecisionAction = 'token.issue' | 'token.introspect' | 'token.revoke';
+export type DecisionAction = 'token.requested' | 'introspection.requested' | 'revocation.requested';
 
 export type Decision =
   | { readonly kind: 'accepted'; readonly evidence: Readonly<Record<string, unknown>> }

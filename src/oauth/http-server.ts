@@ -37,17 +37,20 @@ export function createHttpApp(routes: Routes): Express {
   app.set('etag', 'strong');
   app.use(assignRequestId);
   const { issuerPath } = routes;
-
-  for (const [path, handler] of [
-    ['/oauth/token', routes.token],
-    ['/oauth/introspect', routes.introspect],
-    ['/oauth/revoke', routes.revoke],
-  ] as const) {
-    app.route(`${issuerPath}${path}`).post(handler).all(onlyMethods('POST'));
+  // Below the issuer's path, and at the root for proxies that take the path off.
+  const bases = [...new Set(['', issuerPath])];
+  for (const base of bases) {
+    for (const [path, handler] of [
+      ['/oauth/token', routes.token],
+      ['/oauth/introspect', routes.introspect],
+      ['/oauth/revoke', routes.revoke],
+    ] as const) {
+      app.route(`${base}${path}`).post(handler).all(onlyMethods('POST'));
+    }
+    app.route(`${base}/.well-known/jwks.json`).get(routes.keySet).all(onlyMethods('GET, HEAD'));
+    app.all(`${base}/graphql`, routes.graphql);
   }
   for (const path of metadataPaths(issuerPath)) app.route(path).get(routes.metadata).all(onlyMethods('GET, HEAD'));
-  app.route(`${issuerPath}/.well-known/jwks.json`).get(routes.keySet).all(onlyMethods('GET, HEAD'));
-  app.all(`${issuerPath}/graphql`, routes.graphql);
   app.route('/healthz').get(alive).all(onlyMethods('GET, HEAD'));
   app.route('/readyz').get(ready(routes)).all(onlyMethods('GET, HEAD'));
   app.route('/metrics').get(expose(routes.metrics)).all(onlyMethods('GET, HEAD'));
@@ -58,11 +61,9 @@ export function createHttpApp(routes: Routes): Express {
 
 /** RFC 8414 §3.1 inserts the well-known part before the issuer's path; OpenID Connect Discovery §4 appends it. */
 function metadataPaths(issuerPath: string): readonly string[] {
+  const names = ['oauth-authorization-server', 'openid-configuration'];
   return [
-    `/.well-known/oauth-authorization-server${issuerPath}`,
-    `/.well-known/openid-configuration${issuerPath}`,
-    `${issuerPath}/.well-known/oauth-authorization-server`,
-    `${issuerPath}/.well-known/openid-configuration`,
+    ...new Set(names.flatMap((name) => [`/.well-known/${name}${issuerPath}`, `${issuerPath}/.well-known/${name}`])),
   ];
 }
 
@@ -108,7 +109,12 @@ function notFound(_request: Request, response: Response): void {
 function answerFault(log: Log) {
   // Express knows an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, next: NextFunction): void => {
-    log.error({ request_id: requestIdOf(response), path: request.path, error }, 'fault');
+    const fields = { request_id: requestIdOf(response), path: request.path, error };
+    if (request.destroyed && !request.complete) {
+      log.debug(fields, 'the caller went away');
+      return;
+    }
+    log.error(fields, 'fault');
     if (response.headersSent) {
       next(error);
       return;

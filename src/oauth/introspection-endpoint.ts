@@ -22,7 +22,7 @@ export function introspectionEndpoint(
   ports: TokenStatusPorts,
 ): Endpoint<void> {
   return {
-    action: 'token.introspect',
+    action: 'introspection.requested',
     check: requireToken,
     authorize: () => () => ok(undefined),
     async perform(_granted, asker, form, now) {

@@ -19,7 +19,7 @@ export function revocationEndpoint(
   revokedTokens: RevokedTokens,
 ): Endpoint<void> {
   return {
-    action: 'token.revoke',
+    action: 'revocation.requested',
     check: requireToken,
     authorize: () => () => ok(undefined),
     async perform(_granted, client, form, now) {

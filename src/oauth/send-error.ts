@@ -17,5 +17,7 @@ export function sendOAuthError(response: Response, error: OAuthError): void {
   if (error.challenge !== undefined) response.setHeader('WWW-Authenticate', `${error.challenge} realm="${REALM}"`);
   if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds));
   if (error.allow !== undefined) response.setHeader('Allow', error.allow);
+  // What is left of an oversize body is not worth reading.
+  if (error.status === 413) response.setHeader('Connection', 'close');
   response.status(error.status).json({ error: error.error, error_description: error.description });
 }

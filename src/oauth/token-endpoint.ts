@@ -10,7 +10,7 @@ import { invalidRequest } from './oauth-error.ts';
 /** The token endpoint (RFC 6749 §3.2) of one issuer identifier. */
 export function tokenEndpoint(ownIssuer: string, tokenIssuer: TokenIssuer): Endpoint<Grant> {
   return {
-    action: 'token.issue',
+    action: 'token.requested',
     check(form) {
       const grantType = parameter(form, 'grant_type');
       if (grantType === null) return err(invalidRequest('grant_type is missing'));

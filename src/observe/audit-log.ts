@@ -13,7 +13,7 @@ export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 export type AuditEntry = {
   readonly createdAt: number;
   readonly requestId: string;
-  /** `token.issued`, `token.refused`, `token.introspected`, `token.revoked`, `client.created`, `trusted_issuer.updated`, … */
+  /** What was asked for: `token.requested`, `introspection.requested`, `client.created`, `trusted_issuer.updated`, … */
   readonly action: string;
   readonly outcome: AuditOutcome;
   /** A refusal reason, an OAuth error code, or null where the outcome says it all. */

@@ -2,15 +2,16 @@
  * Figures for Prometheus (OpenMetrics text). Labels are bounded: reasons are our own words, issuers and clients are
  * registered rows; what a stranger sends never becomes a label.
  */
+import cluster from 'node:cluster';
 import {
   Counter,
   collectDefaultMetrics,
-  Gauge,
   Histogram,
   type OpenMetricsContentType,
   openMetricsContentType,
   Registry,
 } from 'prom-client';
+import { askPrimary } from './worker-metrics.ts';
 
 /** Rows named in labels at most; those beyond share the label `other`, so that 10,000 issuers cost no memory. */
 const MAX_LABEL_VALUES = 200;
@@ -30,12 +31,10 @@ export type DecisionMetrics = {
 };
 
 export type Metrics = DecisionMetrics & {
-  /** `outcome` is from a fixed list. */
-  keyFetched(outcome: string, seconds: number): void;
+  /** By trusted issuer id; `outcome` is from a fixed list. */
+  keyFetched(issuerId: string, outcome: string, seconds: number): void;
   staleKeysUsed(): void;
   replayPurged(rows: number): void;
-  /** Registers a figure that is read when it is asked for. */
-  gauge(name: string, help: string, read: () => number): void;
   /** The exposition text and its media type. */
   expose(): Promise<{ readonly text: string; readonly contentType: string }>;
 };
@@ -62,7 +61,7 @@ export function createMetrics(): Metrics {
   const fetches = new Counter({
     name: 'countersign_key_fetches',
     help: "Fetches of trusted issuers' keys",
-    labelNames: ['outcome'],
+    labelNames: ['issuer', 'outcome'],
     registers,
   });
   const fetchDuration = new Histogram({
@@ -81,32 +80,25 @@ export function createMetrics(): Metrics {
     help: 'Replay claims deleted after their assertion expired',
     registers,
   });
+  const exposition = cluster.isWorker ? askPrimary(() => registry.getMetricsAsJSON()) : () => registry.metrics();
   const issuers = new BoundedLabels();
   const clients = new BoundedLabels();
+  const fetched = new BoundedLabels();
   return {
     decided({ action, outcome, reason, issuer, client }, seconds) {
       const labels = { issuer: issuers.of(issuer), client: clients.of(client) };
       decisions.inc({ action, outcome, reason: reason ?? 'none', ...labels });
       duration.observe({ action, outcome }, seconds);
     },
-    keyFetched(outcome, seconds) {
-      fetches.inc({ outcome });
+    keyFetched(issuerId, outcome, seconds) {
+      fetches.inc({ issuer: fetched.of(issuerId), outcome });
       fetchDuration.observe(seconds);
     },
     staleKeysUsed: () => stale.inc(),
     replayPurged: (rows) => purged.inc(rows),
-    gauge(name, help, read) {
-      new Gauge({ name, help, registers, collect: gaugeReader(read) });
-    },
     async expose() {
-      return { text: await registry.metrics(), contentType: registry.contentType };
+      return { text: await exposition(), contentType: registry.contentType };
     },
-  };
-}
-
-function gaugeReader(read: () => number) {
-  return function collect(this: { set(value: number): void }): void {
-    this.set(read());
   };
 }
 

@@ -41,7 +41,7 @@ const schema = z.strictObject({
     )
     .optional(),
   description: optionalText(1000),
-  allowed_scopes: textList(scope).refine((scopes) => scopes.length > 0, 'must name at least one scope'),
+  allowed_scopes: textList(scope),
   allowed_resources: textList(resourceIndicator).default([]),
   default_resource: z
     .string('must be text')
@@ -73,7 +73,12 @@ export async function parseClientInput(
   ownIssuer: string,
 ): Promise<Result<ClientInput, readonly InputProblem[]>> {
   const { complete, readable, problems } = readFields(schema, input);
-  const all = [...problems, ...(await keyProblems(readable.jwks)), ...clientIdProblems(readable.client_id, ownIssuer)];
+  const all = [
+    ...problems,
+    ...scopeProblems(readable.allowed_scopes, readable.resource_identifiers),
+    ...clientIdProblems(readable.client_id, ownIssuer),
+    ...(await keyProblems(readable.jwks)),
+  ];
   if (complete === null || all.length > 0) return err(all);
   return ok({
     withClientSecret: complete.with_client_secret,
@@ -123,6 +128,16 @@ export function clientFieldsOf(client: ClientFields) {
     resource_identifiers: client.resourceIdentifiers,
     is_active: client.isActive,
   };
+}
+
+/** Without scopes a client gets no tokens: that makes sense only for a protected API, which introspects those of others. */
+function scopeProblems(
+  scopes: readonly string[] | undefined,
+  resourceIdentifiers: readonly string[] | undefined,
+): readonly InputProblem[] {
+  return scopes?.length === 0 && resourceIdentifiers?.length === 0
+    ? [problem('must name at least one scope', 'allowed_scopes')]
+    : [];
 }
 
 /** Tokens name us and the client side by side (RFC 9068 §2.2): the two must not be one string. */

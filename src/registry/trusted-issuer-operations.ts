@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
+import type { WorkloadBinding } from '../assertion/workload-binding.ts';
 import { err, ok, type Result } from '../result.ts';
 import { problem } from './input-problem.ts';
 import { findIssuerCollisions } from './issuer-collisions.ts';
@@ -31,7 +32,7 @@ export type TrustedIssuerOperations = {
   deleteTrustedIssuer(id: string, origin: WriteOrigin): Promise<Result<TrustedIssuer, RegistryError>>;
   findTrustedIssuer(id: string): Promise<TrustedIssuer | null>;
   listTrustedIssuers(page: Page, filter: TrustedIssuerFilter): Promise<Paged<TrustedIssuer>>;
-  /** The subjects of the short form: those of the active bindings to the issuer's own client. */
+  /** The subjects of the short form, sorted: those of the active bindings to the issuer's own client. */
   allowedSubjects(issuer: TrustedIssuer): Promise<readonly string[]>;
 };
 
@@ -122,10 +123,9 @@ export function createTrustedIssuerOperations(context: RegistryContext): Trusted
         };
         const bound = await bindingsOfClient(store, issuer);
         const bindings = allowedSubjects === null ? null : shortFormBindings(issuer, allowedSubjects, bound, now);
-        const activeSubjects = (rows: typeof bound) => rows.filter((binding) => binding.isActive).map((b) => b.subject);
         const changed = changedFields(
-          { ...trustedIssuerFieldsOf(current), allowed_subjects: activeSubjects(bound).toSorted() },
-          { ...trustedIssuerFieldsOf(issuer), allowed_subjects: activeSubjects(bindings ?? bound).toSorted() },
+          { ...trustedIssuerFieldsOf(current), allowed_subjects: activeSubjects(bound) },
+          { ...trustedIssuerFieldsOf(issuer), allowed_subjects: activeSubjects(bindings ?? bound) },
         );
         if (Object.keys(changed).length === 0) return ok({ issuer: current, warnings });
         const outcome = await store.updateTrustedIssuer(issuer, bindings);
@@ -158,9 +158,16 @@ export function createTrustedIssuerOperations(context: RegistryContext): Trusted
     listTrustedIssuers: (page, filter) => store.listTrustedIssuers(page, filter),
     async allowedSubjects(issuer) {
       const bindings = await bindingsOfClient(store, issuer);
-      return bindings.filter((binding) => binding.isActive).map((binding) => binding.subject);
+      return activeSubjects(bindings);
     },
   };
+}
+
+function activeSubjects(bindings: readonly WorkloadBinding[]): readonly string[] {
+  return bindings
+    .filter((binding) => binding.isActive)
+    .map((binding) => binding.subject)
+    .toSorted();
 }
 
 function auditRow(issuer: TrustedIssuer) {

@@ -89,7 +89,7 @@ describe('a token response', () => {
     const answer = await server.token(assertion);
     const row = await server.auditOf(answer);
     expect(row).toMatchObject({
-      action: 'token.issue',
+      action: 'token.requested',
       outcome: 'accepted',
       reason: null,
       client_id: 'edge-worker',
