@@ -94,11 +94,11 @@ function sendRefusal(response: ServerResponse, refusal: HttpRefusal): void {
   response.end(JSON.stringify({ errors: [{ message, extensions }] }));
 }
 
-function sendGraphiql(response: ServerResponse): void {
+async function sendGraphiql(response: ServerResponse): Promise<void> {
   response.setHeader('content-type', 'text/html; charset=utf-8');
   response.setHeader('x-frame-options', 'DENY');
   response.setHeader('referrer-policy', 'no-referrer');
-  response.end(graphiqlPage());
+  response.end(await graphiqlPage());
 }
 
 function requestIdOf(response: ServerResponse): string {

@@ -48,7 +48,16 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
   const token = tokenEndpoint(issuer, createEngine(issuer, signingKeys));
   const introspect = introspectionEndpoint(issuer, signingKeys, stores);
   const revoke = revocationEndpoint(issuer, signingKeys, stores.revokedTokens);
-  const registry = createRegistry({ store: stores.registryStore, auditLog: stores.auditLog, clock, ownIssuer: issuer });
+  const registry = createRegistry({
+    store: stores.registryStore,
+    auditLog: stores.auditLog,
+    clock,
+    ownIssuer: issuer,
+    async keySourceProbe(trustedIssuer) {
+      const { discoveredIssuer, failure } = await verification.issuerKeys.check(trustedIssuer);
+      return { discoveredIssuer, problem: failure?.detail ?? null };
+    },
+  });
   const graphql = createAdminHandler({
     adminSecret: config.adminSecret,
     registry,

@@ -30,9 +30,10 @@ export function checkTimeClaims(
   if (!nbf.ok) return nbf;
   if (exp.value === null) return err({ reason: 'time_claim_missing', claim: 'exp' });
 
-  // With `until_expiry` the issued token ends with the assertion: after `exp` there is nothing left to issue.
-  const leeway = issuer.assertionUse === 'until_expiry' ? 0 : CLOCK_SKEW_SECONDS;
-  if (now >= exp.value + leeway) return err({ reason: 'expired', exp: exp.value, now });
+  // With `until_expiry` the issued token ends with the assertion: once less than a second is left there is nothing to
+  // issue, and no leeway.
+  const end = issuer.assertionUse === 'until_expiry' ? Math.floor(exp.value) : exp.value + CLOCK_SKEW_SECONDS;
+  if (now >= end) return err({ reason: 'expired', exp: exp.value, now });
   if (nbf.value !== null && nbf.value > now + CLOCK_SKEW_SECONDS) {
     return err({ reason: 'not_yet_valid', claim: 'nbf', value: nbf.value, now });
   }

@@ -55,7 +55,7 @@ export function createHttpApp(routes: Routes): Express {
   app.route('/readyz').get(ready(routes)).all(onlyMethods('GET, HEAD'));
   app.route('/metrics').get(expose(routes.metrics)).all(onlyMethods('GET, HEAD'));
   app.use(notFound);
-  app.use(answerFault(routes.log));
+  app.use(answerFault(routes));
   return app;
 }
 
@@ -106,7 +106,7 @@ function notFound(_request: Request, response: Response): void {
 }
 
 /** A fault is ours: nobody's credentials are called bad for it, and nobody outside learns what it was. */
-function answerFault(log: Log) {
+function answerFault({ log, metrics }: Routes) {
   // Express knows an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, next: NextFunction): void => {
     const fields = { request_id: requestIdOf(response), path: request.path, error };
@@ -115,6 +115,7 @@ function answerFault(log: Log) {
       return;
     }
     log.error(fields, 'fault');
+    metrics.faulted();
     if (response.headersSent) {
       next(error);
       return;

@@ -35,6 +35,8 @@ export type Metrics = DecisionMetrics & {
   keyFetched(issuerId: string, outcome: string, seconds: number): void;
   staleKeysUsed(): void;
   replayPurged(rows: number): void;
+  /** A request ended in a fault of ours. */
+  faulted(): void;
   /** The exposition text and its media type. */
   expose(): Promise<{ readonly text: string; readonly contentType: string }>;
 };
@@ -80,6 +82,7 @@ export function createMetrics(): Metrics {
     help: 'Replay claims deleted after their assertion expired',
     registers,
   });
+  const faults = new Counter({ name: 'countersign_faults', help: 'Requests that ended in a fault of ours', registers });
   const exposition = cluster.isWorker ? askPrimary(() => registry.getMetricsAsJSON()) : () => registry.metrics();
   const issuers = new BoundedLabels();
   const clients = new BoundedLabels();
@@ -96,6 +99,7 @@ export function createMetrics(): Metrics {
     },
     staleKeysUsed: () => stale.inc(),
     replayPurged: (rows) => purged.inc(rows),
+    faulted: () => faults.inc(),
     async expose() {
       return { text: await exposition(), contentType: registry.contentType };
     },

@@ -19,8 +19,8 @@ const MIN_ACCESS_TOKEN_TTL_SECONDS = 60;
 /** A client signs with one key, and with two while it changes over. */
 const MAX_CLIENT_KEYS = 5;
 
-/** `VSCHAR` of RFC 6749 appendix A without space, quote and backslash, which break logs, headers and shells. */
-const CLIENT_ID = /^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/;
+/** `VSCHAR` of RFC 6749 appendix A without quote and backslash, and without spaces around it. */
+const CLIENT_ID = /^(?! )[\x20\x21\x23-\x5B\x5D-\x7E]{1,255}(?<! )$/;
 
 const scope = z
   .string()
@@ -37,7 +37,7 @@ const schema = z.strictObject({
     .string('must be text')
     .refine(
       (text) => text === '' || CLIENT_ID.test(text),
-      'must be 1 to 255 printable ASCII characters without spaces, quotes and backslashes',
+      'must be 1 to 255 printable ASCII characters without quotes, backslashes and spaces around them',
     )
     .optional(),
   description: optionalText(1000),

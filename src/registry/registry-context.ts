@@ -4,6 +4,7 @@ import type { AuditLog } from '../observe/audit-log.ts';
 import { err, ok, type Result } from '../result.ts';
 import type { InputProblem } from './input-problem.ts';
 import { problem } from './input-problem.ts';
+import type { KeySourceProbe } from './key-source-probe.ts';
 import { invalidInput, type RegistryError, type ResourceType } from './registry-error.ts';
 import type { RegistryStore } from './registry-store.ts';
 import {
@@ -20,6 +21,8 @@ export type RegistryDependencies = {
   readonly clock: Clock;
   /** Our own issuer identifier. */
   readonly ownIssuer: string;
+  /** Looks at key sources while they are written; nobody does where absent. */
+  readonly keySourceProbe?: KeySourceProbe | undefined;
 };
 
 export type RegistryContext = Omit<RegistryDependencies, 'auditLog'> & {
@@ -37,8 +40,8 @@ export type RegistryContext = Omit<RegistryDependencies, 'auditLog'> & {
   ): Promise<Result<T, RegistryError>>;
 };
 
-export function createRegistryContext({ store, auditLog, clock, ownIssuer }: RegistryDependencies): RegistryContext {
-  const audit = createWriteAudit(auditLog, clock);
+export function createRegistryContext({ auditLog, ...dependencies }: RegistryDependencies): RegistryContext {
+  const audit = createWriteAudit(auditLog, dependencies.clock);
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(write: () => Promise<T>): Promise<T> => {
     const result = last.then(write);
@@ -46,9 +49,7 @@ export function createRegistryContext({ store, auditLog, clock, ownIssuer }: Reg
     return result;
   };
   return {
-    store,
-    clock,
-    ownIssuer,
+    ...dependencies,
     audit,
     inTurn,
     async write({ resourceType, verb, row }, origin, write) {

@@ -8,6 +8,7 @@ import type { WorkloadBinding } from '../assertion/workload-binding.ts';
 import { err, ok, type Result } from '../result.ts';
 import { problem } from './input-problem.ts';
 import { findIssuerCollisions } from './issuer-collisions.ts';
+import { NOT_PROBED, type ProbedKeySource, probeKeySource } from './key-source-probe.ts';
 import { type RegistryContext, readUpdate, refuse, textMember } from './registry-context.ts';
 import { conflictError, invalidInput, type RegistryError } from './registry-error.ts';
 import type { Page, Paged, TrustedIssuerFilter } from './registry-store.ts';
@@ -56,12 +57,29 @@ export function createTrustedIssuerOperations(context: RegistryContext): Trusted
     return taken.length > 0 ? err({ code: 'conflict', problems: taken }) : ok(undefined);
   }
 
+  async function probeNew(input: unknown): Promise<ProbedKeySource> {
+    const parsed = await parseTrustedIssuerInput(input, ownIssuer);
+    return parsed.ok ? probeKeySource(context.keySourceProbe, parsed.value.fields, null) : NOT_PROBED;
+  }
+
+  async function probeUpdate(input: unknown): Promise<ProbedKeySource> {
+    const update = readUpdate(input);
+    const current = update.ok ? await store.findTrustedIssuer(update.value.id) : null;
+    if (!update.ok || current === null) return NOT_PROBED;
+    const parsed = await parseTrustedIssuerUpdate(update.value.changes, current, ownIssuer);
+    return parsed.ok ? probeKeySource(context.keySourceProbe, parsed.value.fields, current) : NOT_PROBED;
+  }
+
   return {
-    addTrustedIssuer(input, origin) {
+    async addTrustedIssuer(input, origin) {
+      // Outside the turn: an issuer that does not answer must not hold up other writes.
+      const probed = await probeNew(input);
       return context.write({ resourceType: 'trusted_issuer', verb: 'created', row: {} }, origin, async () => {
         const parsed = await parseTrustedIssuerInput(input, ownIssuer);
         if (!parsed.ok) return err(invalidInput(parsed.error));
-        const { allowedSubjects, warnings } = parsed.value;
+        if (probed.problems.length > 0) return err(invalidInput(probed.problems));
+        const { allowedSubjects } = parsed.value;
+        const warnings = [...parsed.value.warnings, ...probed.warnings];
         const shortForm = await resolveShortFormClient(context, parsed.value.fields);
         if (!shortForm.ok) return shortForm;
         const fields = { ...parsed.value.fields, serviceAccountId: shortForm.value };
@@ -89,8 +107,9 @@ export function createTrustedIssuerOperations(context: RegistryContext): Trusted
       });
     },
 
-    updateTrustedIssuer(input, origin) {
+    async updateTrustedIssuer(input, origin) {
       const id = textMember(input, 'id');
+      const probed = await probeUpdate(input);
       const row = { resourceId: id, trustedIssuerId: id };
       return context.write({ resourceType: 'trusted_issuer', verb: 'updated', row }, origin, async () => {
         const update = readUpdate(input);
@@ -100,7 +119,9 @@ export function createTrustedIssuerOperations(context: RegistryContext): Trusted
         const current = found.value;
         const parsed = await parseTrustedIssuerUpdate(update.value.changes, current, ownIssuer);
         if (!parsed.ok) return err(invalidInput(parsed.error));
-        const { allowedSubjects, warnings } = parsed.value;
+        if (probed.problems.length > 0) return err(invalidInput(probed.problems));
+        const { allowedSubjects } = parsed.value;
+        const warnings = [...parsed.value.warnings, ...probed.warnings];
         const { serviceAccountId } = parsed.value.fields;
         // Only where the update speaks of it: an issuer can be switched off whatever has become of the client.
         const shortForm =

@@ -76,6 +76,7 @@ function conditions(filter: AuditFilter): SQL[] {
   if (filter.subject !== undefined) found.push(eq(auditLogs.subject, filter.subject));
   if (filter.requestId !== undefined) found.push(eq(auditLogs.requestId, filter.requestId));
   if (filter.resourceType !== undefined) found.push(eq(auditLogs.resourceType, filter.resourceType));
+  if (filter.resourceId !== undefined) found.push(eq(auditLogs.resourceId, filter.resourceId));
   if (filter.actorId !== undefined) found.push(eq(auditLogs.actorId, filter.actorId));
   if (filter.fromTimestamp !== undefined) found.push(gte(auditLogs.createdAt, filter.fromTimestamp));
   if (filter.toTimestamp !== undefined) found.push(lte(auditLogs.createdAt, filter.toTimestamp));

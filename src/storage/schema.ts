@@ -173,7 +173,8 @@ export const revokedTokens = sqliteTable(
 
 /**
  * Append-only. `seq` grows in the order of commits, so it is a cursor that new rows do not move. Each index costs every
- * token request a write: only those without which a common question reads the whole table.
+ * token request a write: only those without which a common question reads the whole table, and where rows of token
+ * requests say nothing about it, partial ones.
  */
 export const auditLogs = sqliteTable(
   'audit_logs',
@@ -200,6 +201,8 @@ export const auditLogs = sqliteTable(
     index('audit_logs_request_id').on(table.requestId),
     index('audit_logs_action').on(table.action),
     index('audit_logs_reason').on(table.reason).where(sql`${table.reason} is not null`),
+    index('audit_logs_resource_type').on(table.resourceType).where(sql`${table.resourceType} is not null`),
+    index('audit_logs_resource_id').on(table.resourceId).where(sql`${table.resourceId} is not null`),
     index('audit_logs_trusted_issuer_id').on(table.trustedIssuerId),
     index('audit_logs_subject').on(table.subject),
     index('audit_logs_client_id').on(table.clientId),

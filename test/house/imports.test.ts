@@ -62,6 +62,7 @@ const HOME_OF: Readonly<Record<string, readonly string[]>> = {
   'drizzle-orm': ['storage'],
   'better-sqlite3': ['storage'],
   'graphql-yoga': ['admin'],
+  '@graphql-yoga/render-graphiql': ['admin'],
   graphql: ['admin'],
   pino: ['observe'],
   'prom-client': ['observe'],

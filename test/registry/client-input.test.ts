@@ -77,6 +77,11 @@ describe('a new client', () => {
       { description: null, organization_id: null, is_active: null },
       { description: null, organizationId: null, isActive: true },
     ],
+    [
+      'may have no scopes when it is a protected API that only introspects',
+      { allowed_scopes: [], resource_identifiers: ['https://a.example.com'] },
+      { allowedScopes: [], resourceIdentifiers: ['https://a.example.com'] },
+    ],
     ['takes keys', { jwks: jwks(KEY) }, { jwks: jwks(KEY) }],
   ])('%s', async (_title, changes, expected) => {
     expect(await parse(changes)).toMatchObject({ ok: true, value: { fields: expected } });
@@ -122,24 +127,24 @@ describe('a new client', () => {
       ['allowed_scopes', 'must not have more than 100 entries'],
     ],
     [
-      'a client_id with a space',
-      { client_id: 'a b' },
-      ['client_id', 'must be 1 to 255 printable ASCII characters without spaces, quotes and backslashes'],
+      'a client_id with a space at its end',
+      { client_id: 'a ' },
+      ['client_id', 'must be 1 to 255 printable ASCII characters without quotes, backslashes and spaces around them'],
     ],
     [
       'a client_id with a quote',
       { client_id: 'a"b' },
-      ['client_id', 'must be 1 to 255 printable ASCII characters without spaces, quotes and backslashes'],
+      ['client_id', 'must be 1 to 255 printable ASCII characters without quotes, backslashes and spaces around them'],
     ],
     [
       'a client_id with a letter outside ASCII',
       { client_id: 'ä' },
-      ['client_id', 'must be 1 to 255 printable ASCII characters without spaces, quotes and backslashes'],
+      ['client_id', 'must be 1 to 255 printable ASCII characters without quotes, backslashes and spaces around them'],
     ],
     [
       'a client_id of 256 characters',
       { client_id: 'c'.repeat(256) },
-      ['client_id', 'must be 1 to 255 printable ASCII characters without spaces, quotes and backslashes'],
+      ['client_id', 'must be 1 to 255 printable ASCII characters without quotes, backslashes and spaces around them'],
     ],
     [
       'our own issuer identifier as client_id',

@@ -5,9 +5,9 @@ import type { RegistryStore } from '../../src/registry/registry-store.ts';
 import { TEST_CA_PEM } from '../fixtures/issuer-server.ts';
 import { P256, P256_B, publicJwk, RSA_A } from '../fixtures/keys.ts';
 import { memoryAuditLog } from '../fixtures/memory-audit-log.ts';
-import { memoryRegistryStore } from '../fixtures/memory-registry-store.ts';
 import { BINDING, CLIENT, CLUSTER, PROVIDER } from '../fixtures/rows.ts';
 import { NOW, settableClock } from '../fixtures/settable-clock.ts';
+import { type StoredRows, sqliteStores } from '../fixtures/sqlite-stores.ts';
 
 const OWN_ISSUER = 'https://as.example.com';
 const ORIGIN = { requestId: 'request-1', ipAddress: '192.0.2.1', userAgent: 'test' };
@@ -21,11 +21,17 @@ const ISSUER = {
   jwks: jwks(publicJwk(RSA_A, { kid: 'k1' })),
 };
 
-function world(store: RegistryStore = memoryRegistryStore({ clients: [CLIENT], issuers: [CLUSTER] })) {
+async function world(
+  rows: StoredRows = { clients: [CLIENT], issuers: [CLUSTER] },
+  overrides: Partial<RegistryStore> = {},
+) {
   const clock = settableClock();
   const auditLog = memoryAuditLog();
+  const store: RegistryStore = { ...(await sqliteStores(rows, clock)).registryStore, ...overrides };
   return { registry: createRegistry({ store, auditLog, clock, ownIssuer: OWN_ISSUER }), store, clock, auditLog };
 }
+
+type World = Awaited<ReturnType<typeof world>>;
 
 /** The value of an outcome that must be good. */
 function value<T>(result: { ok: true; value: T } | { ok: false; error: unknown }): T {
@@ -35,7 +41,7 @@ function value<T>(result: { ok: true; value: T } | { ok: false; error: unknown }
 
 describe('clients', () => {
   it('are stored as written, without a secret unless one is asked for', async () => {
-    const { registry, store } = world();
+    const { registry, store } = await world();
     const created = value(
       await registry.createClient({ name: 'a', client_id: 'app-a', allowed_scopes: ['s'] }, ORIGIN),
     );
@@ -46,7 +52,7 @@ describe('clients', () => {
   });
 
   it('get a secret that is shown once and stored as a hash', async () => {
-    const { registry, store, auditLog } = world();
+    const { registry, store, auditLog } = await world();
     const input = { name: 'a', allowed_scopes: ['s'], with_client_secret: true };
     const { client, clientSecret } = value(await registry.createClient(input, ORIGIN));
     const stored = await store.findClientSecrets(client.id);
@@ -55,7 +61,7 @@ describe('clients', () => {
   });
 
   it.each([CLIENT.clientId, CLIENT.id])('can not take the client_id %s, by which another row is found', async (id) => {
-    const { registry } = world();
+    const { registry } = await world();
     expect(await registry.createClient({ name: 'a', client_id: id, allowed_scopes: ['s'] }, ORIGIN)).toEqual({
       ok: false,
       error: { code: 'conflict', problems: [{ path: ['client_id'], message: 'is taken by another client' }] },
@@ -63,7 +69,7 @@ describe('clients', () => {
   });
 
   it('that sign by themselves can not be named like a trusted issuer, nor the other way round', async () => {
-    const { registry } = world();
+    const { registry } = await world();
     const clientInput = { name: 'a', client_id: CLUSTER.issuerUrl, allowed_scopes: ['s'] };
     const withKeys = { ...clientInput, jwks: jwks(publicJwk(P256)) };
     expect(await registry.createClient(withKeys, ORIGIN)).toMatchObject({
@@ -83,7 +89,7 @@ describe('clients', () => {
   });
 
   it('change in what is given, and the record says from what to what', async () => {
-    const { registry, clock, auditLog } = world();
+    const { registry, clock, auditLog } = await world();
     clock.advance(60);
     const keys = jwks(publicJwk(P256, { kid: 'new' }), publicJwk(P256_B));
     const changes = { id: CLIENT.id, allowed_scopes: ['read'], is_active: false, jwks: keys };
@@ -118,23 +124,21 @@ describe('clients', () => {
   });
 
   it('stay as they are when an update changes nothing', async () => {
-    const { registry, clock, auditLog } = world();
+    const { registry, clock, auditLog } = await world();
     clock.advance(60);
     expect(value(await registry.updateClient({ id: CLIENT.id, name: CLIENT.name }, ORIGIN))).toEqual(CLIENT);
     expect(auditLog.records).toEqual([]);
   });
 
   it('go with their bindings', async () => {
-    const { registry, store } = world(
-      memoryRegistryStore({ clients: [CLIENT], issuers: [CLUSTER], bindings: [BINDING] }),
-    );
+    const { registry, store } = await world({ clients: [CLIENT], issuers: [CLUSTER], bindings: [BINDING] });
     value(await registry.deleteClient(CLIENT.clientId, ORIGIN));
     expect(await store.findClient(CLIENT.id)).toBeNull();
     expect(await store.findWorkloadBinding(BINDING.id)).toBeNull();
   });
 
   it('keep their old secret for a day after a rotation, and lose it at once after two', async () => {
-    const { registry, store, clock } = world();
+    const { registry, store, clock } = await world();
     const rotate = async () => value(await registry.rotateClientSecret(CLIENT.id, ORIGIN)).clientSecret;
     const isValid = async (secret: string) =>
       isClientSecretValid(secret, await store.findClientSecrets(CLIENT.id), clock());
@@ -151,7 +155,7 @@ describe('clients', () => {
   });
 
   it('are updated one after the other: no update undoes another', async () => {
-    const { registry } = world();
+    const { registry } = await world();
     await Promise.all([
       registry.updateClient({ id: CLIENT.id, name: 'new' }, ORIGIN),
       registry.updateClient({ id: CLIENT.id, is_active: false }, ORIGIN),
@@ -167,7 +171,7 @@ describe('clients', () => {
 
 describe('trusted issuers', () => {
   it('ADM-05: trust nobody until a subject is bound', async () => {
-    const { registry } = world();
+    const { registry } = await world();
     for (const allowed_subjects of [[], undefined]) {
       const input = {
         ...ISSUER,
@@ -183,12 +187,12 @@ describe('trusted issuers', () => {
   });
 
   it('bind each subject of the short form to its client', async () => {
-    const { registry, store } = world();
+    const { registry, store } = await world();
     const input = { ...ISSUER, service_account_id: CLIENT.clientId, allowed_subjects: [SUBJECT, `${SUBJECT}-2`] };
     const { issuer } = value(await registry.addTrustedIssuer(input, ORIGIN));
     expect(issuer).toMatchObject({ serviceAccountId: CLIENT.id, keySourceRevision: 1, keySourceUpdatedAt: NOW });
     const { rows } = await store.listWorkloadBindings({ limit: 10, offset: 0 }, { trustedIssuerId: issuer.id });
-    expect(rows.map(({ subject, clientRowId, isActive }) => [subject, clientRowId, isActive])).toEqual([
+    expect(rows.map(({ subject, clientRowId, isActive }) => [subject, clientRowId, isActive]).toSorted()).toEqual([
       [SUBJECT, CLIENT.id, true],
       [`${SUBJECT}-2`, CLIENT.id, true],
     ]);
@@ -206,13 +210,11 @@ describe('trusted issuers', () => {
     const off = { ...conditioned, id: 'b-2', subject: 'off', isActive: false };
     const gone = { ...conditioned, id: 'b-3', subject: 'gone' };
     const other = { ...conditioned, id: 'b-4', clientRowId: 'client-row-2' };
-    const { registry, store, auditLog } = world(
-      memoryRegistryStore({
-        clients: [CLIENT, { ...CLIENT, id: 'client-row-2', clientId: 'other' }],
-        issuers: [{ ...PROVIDER, serviceAccountId: CLIENT.id }],
-        bindings: [conditioned, off, gone, other],
-      }),
-    );
+    const { registry, store, auditLog } = await world({
+      clients: [CLIENT, { ...CLIENT, id: 'client-row-2', clientId: 'other' }],
+      issuers: [{ ...PROVIDER, serviceAccountId: CLIENT.id }],
+      bindings: [conditioned, off, gone, other],
+    });
     const changes = { id: PROVIDER.id, allowed_subjects: 'kept,off,new' };
     value(await registry.updateTrustedIssuer(changes, ORIGIN));
     const { rows } = await store.listWorkloadBindings({ limit: 10, offset: 0 }, { trustedIssuerId: PROVIDER.id });
@@ -231,7 +233,7 @@ describe('trusted issuers', () => {
   });
 
   it('deny everyone again when the list of subjects is emptied', async () => {
-    const { registry } = world();
+    const { registry } = await world();
     const input = { ...ISSUER, service_account_id: CLIENT.id, allowed_subjects: [SUBJECT] };
     const { issuer } = value(await registry.addTrustedIssuer(input, ORIGIN));
     value(await registry.updateTrustedIssuer({ id: issuer.id, allowed_subjects: '' }, ORIGIN));
@@ -239,7 +241,7 @@ describe('trusted issuers', () => {
   });
 
   it('count a new key source, and only that', async () => {
-    const { registry, clock } = world();
+    const { registry, clock } = await world();
     clock.advance(60);
     const renamed = value(await registry.updateTrustedIssuer({ id: CLUSTER.id, name: 'new' }, ORIGIN)).issuer;
     expect(renamed).toMatchObject({ keySourceRevision: 1, keySourceUpdatedAt: CLUSTER.keySourceUpdatedAt });
@@ -250,7 +252,7 @@ describe('trusted issuers', () => {
   });
 
   it('are recorded with key names and fingerprints, not with the pasted texts', async () => {
-    const { registry, auditLog } = world();
+    const { registry, auditLog } = await world();
     value(await registry.addTrustedIssuer({ ...ISSUER, ca_pem: TEST_CA_PEM }, ORIGIN));
     expect(auditLog.records[0]).toMatchObject({
       action: 'trusted_issuer.created',
@@ -276,7 +278,7 @@ describe('trusted issuers', () => {
     ['https://idp.example.com', 'https://idp.example.com/'],
     ['https://old.example.com/', 'https://old.example.com'],
   ])('ISS-01: refuse %s where %s is registered, naming both', async (url, other) => {
-    const { registry } = world(memoryRegistryStore({ issuers: [SLASHED] }));
+    const { registry } = await world({ issuers: [SLASHED] });
     const message = `"${url}" and "${other}" of trusted issuer issuer-9 differ only by a trailing slash: register the one that tokens really have in iss`;
     expect(await registry.addTrustedIssuer({ ...ISSUER, issuer_url: url }, ORIGIN)).toEqual({
       ok: false,
@@ -289,13 +291,13 @@ describe('trusted issuers', () => {
   });
 
   it('ISS-01: may be written again under their own strings', async () => {
-    const { registry } = world(memoryRegistryStore({ issuers: [SLASHED] }));
+    const { registry } = await world({ issuers: [SLASHED] });
     const changes = { id: SLASHED.id, issuer_url: 'https://idp.example.com' };
     expect(value(await registry.updateTrustedIssuer(changes, ORIGIN)).issuer.issuerUrl).toBe('https://idp.example.com');
   });
 
   it.each(['https://idp.example.com/', 'https://old.example.com'])('can not share %s with another row', async (url) => {
-    const { registry } = world(memoryRegistryStore({ issuers: [SLASHED] }));
+    const { registry } = await world({ issuers: [SLASHED] });
     expect(await registry.addTrustedIssuer({ ...ISSUER, issuer_url: url }, ORIGIN)).toEqual({
       ok: false,
       error: {
@@ -306,8 +308,7 @@ describe('trusted issuers', () => {
   });
 
   it('can not be written when another process was faster', async () => {
-    const store = memoryRegistryStore({ issuers: [SLASHED] });
-    const { registry } = world({ ...store, listIssuerUrls: async () => [] });
+    const { registry } = await world({ issuers: [SLASHED] }, { listIssuerUrls: async () => [] });
     expect(await registry.addTrustedIssuer({ ...ISSUER, issuer_url: SLASHED.issuerUrl }, ORIGIN)).toEqual({
       ok: false,
       error: { code: 'conflict', problems: [{ path: ['issuer_url'], message: 'is registered already' }] },
@@ -315,7 +316,7 @@ describe('trusted issuers', () => {
   });
 
   it('are refused a client that is not there, or of another organization', async () => {
-    const { registry } = world();
+    const { registry } = await world();
     expect(await registry.addTrustedIssuer({ ...ISSUER, service_account_id: 'nobody' }, ORIGIN)).toEqual({
       ok: false,
       error: {
@@ -330,14 +331,15 @@ describe('trusted issuers', () => {
     });
   });
 
-  it('can be switched off when the client of their short form is gone', async () => {
-    const { registry } = world(memoryRegistryStore({ issuers: [{ ...CLUSTER, serviceAccountId: 'gone' }] }));
+  it('can be switched off whatever has become of the client of their short form', async () => {
+    const client = { ...CLIENT, managedBy: 'file' as const };
+    const { registry } = await world({ clients: [client], issuers: [{ ...CLUSTER, serviceAccountId: client.id }] });
     const written = value(await registry.updateTrustedIssuer({ id: CLUSTER.id, is_active: false }, ORIGIN));
     expect(written.issuer.isActive).toBe(false);
   });
 
   it('K8S-05: carry their warnings into the answer and the record', async () => {
-    const { registry, auditLog } = world();
+    const { registry, auditLog } = await world();
     const subject = 'system:serviceaccount:prod:default';
     const input = { ...ISSUER, service_account_id: CLIENT.id, allowed_subjects: [subject] };
     const { warnings } = value(await registry.addTrustedIssuer(input, ORIGIN));
@@ -350,7 +352,7 @@ describe('workload bindings', () => {
   const input = { trusted_issuer_id: CLUSTER.id, client_id: CLIENT.clientId, subject: SUBJECT };
 
   it.each(['id', 'clientId'] as const)('name their client by %s', async (name) => {
-    const { registry, auditLog } = world();
+    const { registry, auditLog } = await world();
     const { binding } = value(await registry.addWorkloadBinding({ ...input, client_id: CLIENT[name] }, ORIGIN));
     expect(binding).toMatchObject({ trustedIssuerId: CLUSTER.id, clientRowId: CLIENT.id, subject: SUBJECT });
     expect(auditLog.records[0]).toMatchObject({
@@ -369,7 +371,7 @@ describe('workload bindings', () => {
     ['a subject that can not exist', { subject: 'repo:org/repo' }, 'subject'],
     ['a template that names nothing', { token_claims: { a: '{node}' } }, 'token_claims.a'],
   ])('are refused with %s', async (_title, changes, path) => {
-    const { registry } = world();
+    const { registry } = await world();
     expect(await registry.addWorkloadBinding({ ...input, ...changes }, ORIGIN)).toMatchObject({
       ok: false,
       error: { code: 'invalid_input', problems: [{ path: path.split('.') }] },
@@ -377,7 +379,7 @@ describe('workload bindings', () => {
   });
 
   it('exist once for an issuer, a subject and a client', async () => {
-    const { registry } = world();
+    const { registry } = await world();
     value(await registry.addWorkloadBinding(input, ORIGIN));
     expect(await registry.addWorkloadBinding({ ...input, claims: { a: 'b' } }, ORIGIN)).toMatchObject({
       error: { code: 'conflict', problems: [{ path: ['subject'] }] },
@@ -385,7 +387,7 @@ describe('workload bindings', () => {
   });
 
   it('SUB-02: keep their subject byte for byte, commas and all', async () => {
-    const { registry } = world(memoryRegistryStore({ clients: [CLIENT], issuers: [PROVIDER] }));
+    const { registry } = await world({ clients: [CLIENT], issuers: [PROVIDER] });
     for (const subject of [
       'system:serviceaccount:a:b',
       'repo:org/repo:environment:prod',
@@ -402,7 +404,7 @@ describe('workload bindings', () => {
   });
 
   it('change in what is given', async () => {
-    const { registry, auditLog } = world();
+    const { registry, auditLog } = await world();
     const { binding } = value(await registry.addWorkloadBinding({ ...input, claims: { a: 'b' } }, ORIGIN));
     const updated = value(await registry.updateWorkloadBinding({ id: binding.id, is_active: false }, ORIGIN));
     expect(updated.binding).toEqual({ ...binding, isActive: false });
@@ -411,7 +413,7 @@ describe('workload bindings', () => {
 });
 
 describe('every refused write', () => {
-  it.each<[string, (registry: ReturnType<typeof world>['registry']) => Promise<unknown>, object]>([
+  it.each<[string, (registry: World['registry']) => Promise<unknown>, object]>([
     [
       'of a client that is not there',
       (r) => r.updateClient({ id: 'x', name: 'a' }, ORIGIN),
@@ -451,7 +453,7 @@ describe('every refused write', () => {
       { action: 'workload_binding.updated', reason: 'not_found', resourceId: 'x' },
     ],
   ])('%s is recorded with its reason', async (_title, write, expected) => {
-    const { registry, auditLog } = world();
+    const { registry, auditLog } = await world();
     expect(await write(registry)).toMatchObject({ ok: false });
     expect(auditLog.records).toHaveLength(1);
     expect(auditLog.records[0]).toMatchObject({
@@ -463,7 +465,7 @@ describe('every refused write', () => {
   });
 
   it('leaves no private key behind', async () => {
-    const { registry, auditLog } = world();
+    const { registry, auditLog } = await world();
     await registry.addTrustedIssuer({ ...ISSUER, jwks: jwks(P256) }, ORIGIN);
     expect(JSON.stringify(auditLog.records)).not.toContain(P256.d);
   });
@@ -474,7 +476,7 @@ describe('rows of the declarative file', () => {
   const fileIssuer = { ...CLUSTER, managedBy: 'file' as const };
   const rows = { clients: [fileClient], issuers: [fileIssuer], bindings: [BINDING] };
 
-  it.each<[string, (registry: ReturnType<typeof world>['registry']) => Promise<unknown>]>([
+  it.each<[string, (registry: World['registry']) => Promise<unknown>]>([
     ['update a client', (r) => r.updateClient({ id: CLIENT.id, name: 'x' }, ORIGIN)],
     ['delete a client', (r) => r.deleteClient(CLIENT.id, ORIGIN)],
     ['rotate a secret', (r) => r.rotateClientSecret(CLIENT.id, ORIGIN)],
@@ -491,7 +493,7 @@ describe('rows of the declarative file', () => {
       (r) => r.addTrustedIssuer({ ...ISSUER, service_account_id: CLIENT.id }, ORIGIN),
     ],
   ])('are not for the API: it can not %s', async (_title, write) => {
-    const { registry, auditLog } = world(memoryRegistryStore(rows));
+    const { registry, auditLog } = await world(rows);
     expect(await write(registry)).toMatchObject({ ok: false, error: { code: 'managed_by_file' } });
     expect(auditLog.records).toMatchObject([{ outcome: 'failed', reason: 'managed_by_file' }]);
   });
