@@ -21,6 +21,8 @@ CREATE INDEX `audit_logs_created_at` ON `audit_logs` (`created_at`);--> statemen
 CREATE INDEX `audit_logs_request_id` ON `audit_logs` (`request_id`);--> statement-breakpoint
 CREATE INDEX `audit_logs_action` ON `audit_logs` (`action`);--> statement-breakpoint
 CREATE INDEX `audit_logs_reason` ON `audit_logs` (`reason`) WHERE "audit_logs"."reason" is not null;--> statement-breakpoint
+CREATE INDEX `audit_logs_resource_type` ON `audit_logs` (`resource_type`) WHERE "audit_logs"."resource_type" is not null;--> statement-breakpoint
+CREATE INDEX `audit_logs_resource_id` ON `audit_logs` (`resource_id`) WHERE "audit_logs"."resource_id" is not null;--> statement-breakpoint
 CREATE INDEX `audit_logs_trusted_issuer_id` ON `audit_logs` (`trusted_issuer_id`);--> statement-breakpoint
 CREATE INDEX `audit_logs_subject` ON `audit_logs` (`subject`);--> statement-breakpoint
 CREATE INDEX `audit_logs_client_id` ON `audit_logs` (`client_id`);--> statement-breakpoint

@@ -13,7 +13,7 @@ import {
   parseLogLevel,
   parseNetworks,
   parseWorkers,
-  readSecretFile,
+  readSettingFile,
   UnusableSetting,
 } from './setting-values.ts';
 
@@ -123,7 +123,7 @@ export function readConfig(
   const listen = read('listen', parseListenAddress);
   const databaseUrl = read('databaseUrl', parseDatabaseUrl);
   const secret = read('adminSecret', parseAdminSecret);
-  const secretFromFile = read('adminSecretFile', (path) => parseAdminSecret(readSecretFile(path)));
+  const secretFromFile = read('adminSecretFile', (path) => parseAdminSecret(readSettingFile(path)));
   const privateNetworks = read('privateNetworks', parseNetworks);
   const keyFile = read('keyFile', (path) => path);
   const workers = read('workers', parseWorkers);

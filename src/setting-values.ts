@@ -59,7 +59,7 @@ export function parseDatabaseUrl(text: string): string {
   );
 }
 
-export function readSecretFile(path: string): string {
+export function readSettingFile(path: string): string {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (error) {

@@ -536,6 +536,8 @@ describe('a row that changes', () => {
     expect(kidsOf(await keys.current(old))).toEqual(['b']);
     expect(await knows(keys, old, 'a')).toBe(false);
     expect(keys.state('one')).toMatchObject({ kids: ['b'] });
+    // What the old source answered, or would have, is nobody's any more.
+    expect(events).not.toContainEqual(['fetched', 'one', 'aborted']);
   });
 
   it('is believed when it was made anew under a smaller revision', async () => {
@@ -626,6 +628,12 @@ describe('pasted keys', () => {
     const keys = open();
     await keys.current(pasted(['k1']));
     expect(kidsOf(await keys.current(pasted(['k2'], { keySourceRevision: 2, updatedAt: NOW })))).toEqual(['k2']);
+  });
+
+  it('are those of the row that is asked about, whatever number its revision has', async () => {
+    const keys = open();
+    await keys.current(pasted(['k1'], { keySourceRevision: 9 }));
+    expect(kidsOf(await keys.current(pasted(['k2'], { keySourceRevision: 3 })))).toEqual(['k2']);
   });
 
   it('that are broken make the issuer unavailable', async () => {

@@ -179,7 +179,7 @@ describe('discovery', () => {
     expect(await load()).toMatchObject({ code: 'discovery_is_kubernetes_status' });
   });
 
-  it('FET-04: FET-05: no host ever gets credentials, whoever names it', async () => {
+  it('FET-05: FET-04: no host ever gets credentials, whoever names it', async () => {
     const evil = await startIssuerServer();
     evil.json('/k', SET);
     server.json(WELL_KNOWN, { issuer: issuerUrl, jwks_uri: `https://keys.test:${evil.port}/k` });

@@ -1,6 +1,7 @@
 /** What an outbound fetch takes and how long it waits. Servers are real, on loopback. */
 import { execFile } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -162,6 +163,17 @@ describe('an answer that is not a document', () => {
   });
 });
 
+it('what is left of an unwanted answer is not waited for: the connection is closed', async () => {
+  const closed = Promise.withResolvers<void>();
+  server.route('/keys', (_request, response) => {
+    response.once('close', closed.resolve);
+    response.writeHead(500);
+    response.write('and so on');
+  });
+  expect(await failureOf(fetchJson(url, REQUEST))).toMatchObject({ code: 'unexpected_status', status: 500 });
+  await closed.promise;
+});
+
 describe('the size', () => {
   const tooLarge = { code: 'too_large', maxBytes: MAX_DOCUMENT_BYTES };
   const padded = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
@@ -178,7 +190,9 @@ describe('the size', () => {
 
   it('is refused when streamed without an end', async () => {
     server.route('/keys', (_request, response) => {
-      const more = () => void (response.destroyed || response.write(Buffer.alloc(65_536, 'x'), more));
+      const more = (error?: Error | null) => {
+        if (!error && !response.destroyed) response.write(Buffer.alloc(65_536, 'x'), more);
+      };
       more();
     });
     expect(await failureOf(fetchJson(url, REQUEST))).toEqual(tooLarge);
@@ -326,7 +340,11 @@ describe('TLS', () => {
 
   it('DSC-09: fails for a certificate of another name, and says so', async () => {
     const named = await startIssuerServer('named');
-    named.json('/keys', DOCUMENT);
+    const asked: unknown[] = [];
+    named.route('/keys', ({ socket }, response) => {
+      asked.push((socket as TLSSocket).servername);
+      response.end(BODY);
+    });
     const byAddress = await failureOf(fetchJson(`${named.origin}/keys`, REQUEST));
     expect(byAddress).toMatchObject({ code: 'tls_failed', cause: 'ERR_TLS_CERT_ALTNAME_INVALID' });
     expect(describeFetchFailure(byAddress)).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
@@ -336,6 +354,7 @@ describe('TLS', () => {
     for (const host of ['api.example.com', 'api.example.com.']) {
       expect(await fetchJson(`https://${host}:${named.port}/keys`, REQUEST)).toMatchObject({ ok: true });
     }
+    expect(asked).toEqual(['api.example.com', 'api.example.com']);
     await named.close();
   });
 
