@@ -26,6 +26,19 @@ export async function openAppStores(config: Config, clock: Clock): Promise<AppSt
   };
 }
 
+/** What `serve` would find in the database, without changing anything in it. Rejects when it could not start. */
+export async function inspectDatabase(config: Config): Promise<{ readonly pendingMigrations: readonly string[] }> {
+  if (config.keyFile !== null) decodeKey(await readSecretFile(config.keyFile), config.keyFile);
+  const database = await openDatabase({ url: config.databaseUrl, migrate: false });
+  try {
+    const pendingMigrations = database.pendingMigrations();
+    if (pendingMigrations.length === 0) await database.ping();
+    return { pendingMigrations };
+  } finally {
+    database.close();
+  }
+}
+
 async function readKeyEncryptionKey(config: Config): Promise<Buffer> {
   if (config.keyFile !== null) return decodeKey(await readSecretFile(config.keyFile), config.keyFile);
   const folder = dataFolder(config);

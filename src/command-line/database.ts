@@ -1,8 +1,7 @@
-/** `countersign migrate` and `countersign check`: both open everything that `serve` opens, and exit. */
-import { openAppStores } from '../app/stores.ts';
+/** `countersign migrate` and `countersign check`: a look at what `serve` would open, with and without changing it. */
+import { inspectDatabase, openAppStores } from '../app/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { SigningKeyRing } from '../issuance/signing-key-ring.ts';
 
 /** Applies what is missing. A sentence for the terminal. */
 export async function migrateDatabase(config: Config): Promise<string> {
@@ -11,18 +10,15 @@ export async function migrateDatabase(config: Config): Promise<string> {
   return `${config.databaseUrl} is up to date`;
 }
 
-/** Checks that a server with this configuration would start. Lines for the terminal. */
+/** Checks that a server with this configuration would start; migrates nothing. Lines for the terminal. */
 export async function checkConfiguration(config: Config): Promise<readonly string[]> {
-  await using stores = await openAppStores(config, systemClock);
-  await stores.ping();
-  const ring = await SigningKeyRing.open(stores.signingKeys, systemClock);
-  const active = await ring.active();
+  const { pendingMigrations } = await inspectDatabase(config);
+  const pending = pendingMigrations.length === 0 ? 'up to date' : `${pendingMigrations.length} migrations pending`;
   return [
-    `issuer        ${config.issuer}`,
-    `listen        ${config.listen.host}:${config.listen.port}`,
-    `database      ${config.databaseUrl}`,
-    `admin API     ${config.adminSecret === null ? 'off: set COUNTERSIGN_ADMIN_SECRET_FILE to turn it on' : 'on'}`,
-    `signing keys  ${active.map(({ alg, kid }) => `${alg} ${kid}`).join(', ')}`,
+    `issuer      ${config.issuer}`,
+    `listen      ${config.listen.host}:${config.listen.port}`,
+    `database    ${config.databaseUrl}, ${pending}`,
+    `admin API   ${config.adminSecret === null ? 'off: set COUNTERSIGN_ADMIN_SECRET_FILE to turn it on' : 'on'}`,
     'the configuration is good',
   ];
 }

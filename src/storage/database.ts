@@ -39,7 +39,8 @@ export type DatabaseOptions = {
 };
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../migrations', import.meta.url));
-const BUSY_TIMEOUT_MILLISECONDS = 5000;
+/** One attempt's wait for another process's lock. It stops the event loop, liveness included: many short ones instead. */
+const BUSY_TIMEOUT_MILLISECONDS = 200;
 /** A readiness probe must answer while another process writes, not wait with every request behind it. */
 const PING_BUSY_TIMEOUT_MILLISECONDS = 250;
 /** Negative: in KiB. The hot ends of the audit and replay indexes stay in memory at a million rows. */

@@ -5,8 +5,8 @@
 import type { Database as SqliteClient } from 'better-sqlite3';
 import { retryWhileBusy } from './busy-retry.ts';
 
-/** Each attempt may stop the process for the whole busy timeout, so there must be few. */
-const MAX_ATTEMPTS = 2;
+/** With the busy timeout of each attempt and the pauses between them: more than five seconds of patience. */
+const MAX_ATTEMPTS = 25;
 
 /**
  * Runs `work` in `BEGIN IMMEDIATE` … `COMMIT` and answers what it returned, once that is durable. A fault that `work`
