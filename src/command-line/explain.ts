@@ -21,7 +21,7 @@ export async function explainTokenFile(
   });
   await using stores = await openAppStores(config, systemClock);
   await using verification = createVerification(config, stores, systemClock, null);
-  return explainAssertion(verification.ports, {
+  return await explainAssertion(verification.ports, {
     assertion: assertion.trim(),
     clientId,
     requestId: 'explain',

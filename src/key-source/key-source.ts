@@ -97,16 +97,19 @@ type Get = (url: string, accept: string) => Promise<Result<FetchedJson, FetchFai
 
 async function discover(issuer: TrustedIssuer, get: Get): Promise<KeyLoad> {
   const discoveryUrl = discoveryUrlOf(issuer);
-  const stopped = (code: KeyLoadFailure['code'], detail: string): KeyLoad => ({
+  const stopped = (code: KeyLoadFailure['code'], detail: string, discoveredIssuer: string | null = null): KeyLoad => ({
     discoveryUrl,
-    discoveredIssuer: null,
+    discoveredIssuer,
     jwksUrl: null,
     outcome: failure(code, `discovery at ${displayUrl(discoveryUrl)}: ${detail}`),
   });
   const fetched = await get(discoveryUrl, DISCOVERY_ACCEPT);
   if (!fetched.ok) return stopped(fetched.error.code, describeFetchFailure(fetched.error));
   const document = readDiscoveryDocument(fetched.value.document, issuer, discoveryUrl);
-  if (!document.ok) return stopped(document.error.code, describeDiscoveryFailure(document.error));
+  if (!document.ok) {
+    const presented = document.error.code === 'discovery_issuer_mismatch' ? document.error.presented : null;
+    return stopped(document.error.code, describeDiscoveryFailure(document.error), presented);
+  }
   const { jwksUri } = document.value;
   return {
     discoveryUrl,
