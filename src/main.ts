@@ -1,17 +1,13 @@
 #!/usr/bin/env node
 /**
- * The command line: which command there is, what it takes, and how it ends. Each command's work is in `command-line/`;
- * errors name the setting and the mend, and the exit code is 1 for a bad outcome, 2 for a command that can not run.
+ * The command line: which command there is, what it takes, and how it ends. Each command's work is in `command-line/`,
+ * loaded when it is called: help needs none of it, and the worker none of the server. Errors name the setting and the
+ * mend; the exit code is 1 for a bad outcome, 2 for a command that can not run.
  */
 import { Command } from 'commander';
 import { isForTerminal } from './command-line/command-failure.ts';
-import { checkConfiguration, migrateDatabase } from './command-line/database.ts';
-import { explainTokenFile, explanationLines } from './command-line/explain.ts';
-import { checkIssuer } from './command-line/issuer-check.ts';
-import { runServer } from './command-line/serve.ts';
 import { configOf, oneOf, withSettings } from './command-line/settings.ts';
-import { listSigningKeys, rotateSigningKey } from './command-line/signing-keys.ts';
-import { runWorkerCommand, withWorkerOptions } from './command-line/worker.ts';
+import { withWorkerFlags } from './command-line/worker-flags.ts';
 
 const ALGORITHMS = ['ES256', 'RS256'] as const;
 
@@ -22,14 +18,23 @@ const program = new Command('countersign')
 
 withSettings(program.command('serve').description('run the server'))
   .option('--create-admin-secret', 'make an admin secret beside the database if none is set')
-  .action(runServer);
+  .action(async (options) => {
+    const { runServer } = await import('./command-line/serve.ts');
+    await runServer(options);
+  });
 
 withSettings(program.command('migrate').description('bring the database to this version, and exit')).action(
-  async (options) => print(await migrateDatabase(configOf(options))),
+  async (options) => {
+    const { migrateDatabase } = await import('./command-line/database.ts');
+    print(await migrateDatabase(configOf(options)));
+  },
 );
 
 withSettings(program.command('check').description('parse the configuration, open the database, and exit')).action(
-  async (options) => print(await checkConfiguration(configOf(options))),
+  async (options) => {
+    const { checkConfiguration } = await import('./command-line/database.ts');
+    print(await checkConfiguration(configOf(options)));
+  },
 );
 
 const issuer = program.command('issuer').description('trusted issuers');
@@ -43,7 +48,10 @@ withSettings(
     .option('--ca-file <file>', 'PEM certificates that replace the system roots')
     .option('--allow-private-network', 'consent to private addresses, as the row would'),
   ['privateNetworks', 'issuer'],
-).action(async (target: string, options) => finish(await checkIssuer(target, options)));
+).action(async (target: string, options) => {
+  const { checkIssuer } = await import('./command-line/issuer-check.ts');
+  finish(await checkIssuer(target, options));
+});
 
 withSettings(
   program
@@ -52,27 +60,31 @@ withSettings(
     .requiredOption('--token-file <file>', 'file with one assertion')
     .option('--client-id <client_id>', 'client_id that the request would send'),
 ).action(async (options) => {
+  const { explainTokenFile, explanationLines } = await import('./command-line/explain.ts');
   const explanation = await explainTokenFile(configOf(options), options.tokenFile, options.clientId ?? null);
   finish({ lines: explanationLines(explanation), passed: explanation.accepted });
 });
 
 const keys = program.command('keys').description("the server's signing keys");
-withSettings(keys.command('list').description('list the keys that are published')).action(async (options) =>
-  print(await listSigningKeys(configOf(options))),
-);
+withSettings(keys.command('list').description('list the keys that are published')).action(async (options) => {
+  const { listSigningKeys } = await import('./command-line/signing-keys.ts');
+  print(await listSigningKeys(configOf(options)));
+});
 withSettings(
   keys
     .command('rotate')
     .description('make a new key; it signs once every cache has seen it')
     .option('--alg <alg>', `one of ${ALGORITHMS.join(', ')}`, oneOf(ALGORITHMS), 'ES256')
     .option('--compromised', 'withdraw the earlier keys and all their tokens now'),
-).action(async (options) =>
-  print(await rotateSigningKey(configOf(options), options.alg, options.compromised === true)),
-);
+).action(async (options) => {
+  const { rotateSigningKey } = await import('./command-line/signing-keys.ts');
+  print(await rotateSigningKey(configOf(options), options.alg, options.compromised === true));
+});
 
-withWorkerOptions(
+withWorkerFlags(
   program.command('worker').description('the sample worker: get a token, call GET /hello, which it also serves'),
 ).action(async (options) => {
+  const { runWorkerCommand } = await import('./command-line/worker.ts');
   process.exitCode = await runWorkerCommand(options, print);
 });
 

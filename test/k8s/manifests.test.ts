@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
-import { withWorkerOptions } from '../../src/command-line/worker.ts';
+import { withWorkerFlags } from '../../src/command-line/worker-flags.ts';
 import { readConfig, SETTINGS } from '../../src/config.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -262,7 +262,7 @@ describe('the server’s manifest', () => {
 
 describe('the worker’s manifest', () => {
   it('gives only flags that the worker has', () => {
-    const known = withWorkerOptions(new Command('worker')).options.map((option) => option.long);
+    const known = withWorkerFlags(new Command('worker')).options.map((option) => option.long);
     expect(worker.container.args[0]).toBe('worker');
     expect(known).toEqual(expect.arrayContaining([...workerFlags.keys()]));
     expect(worker.container.env).toEqual([]);
