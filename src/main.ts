@@ -102,5 +102,6 @@ try {
 } catch (error) {
   if (!(error instanceof Error)) throw error;
   process.stderr.write(`${isForTerminal(error) ? error.message : error.stack}\n`);
-  process.exitCode = 2;
+  // At once: in a worker process the channel to the primary would keep it alive.
+  process.exit(2);
 }

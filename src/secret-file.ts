@@ -33,12 +33,21 @@ export async function readOrMakeSecretFile(path: string): Promise<SecretFile> {
 
 /** The file's content without the newline around it. */
 export async function readSecretFile(path: string): Promise<string> {
-  const { mode } = await stat(path);
+  const { mode, text } = await readWithMode(path);
   // Kubernetes mounts secrets with group-readable modes for fsGroup; the world never needs to read one.
   if ((mode & 0o007) !== 0) throw new UnusableSecretFile(`${path} can be read by everyone: chmod 600 it`);
-  const text = (await readFile(path, 'utf8')).trim();
   if (text === '') throw new UnusableSecretFile(`${path} is empty: delete it to have a new one made, or restore it`);
   return text;
+}
+
+async function readWithMode(path: string): Promise<{ readonly mode: number; readonly text: string }> {
+  try {
+    const { mode } = await stat(path);
+    return { mode, text: (await readFile(path, 'utf8')).trim() };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : 'unknown';
+    throw new UnusableSecretFile(`${path} can not be read (${code}): name a file that this process may read`);
+  }
 }
 
 /** A 32-byte key from a secret file's text. */

@@ -23,8 +23,9 @@ export class UnusableSetting extends Error {
 
 export function parseIssuer(text: string): string {
   const mend = 'set it to the https address under which clients know this server';
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) throw new UnusableSetting('is not an http(s) URL', mend);
+  // What the URL parser would quietly mend (white space, a missing slash) is not what clients will compare with.
+  const url = /^https?:\/\/[\x21-\x7E]+$/.test(text) ? URL.parse(text) : null;
+  if (url === null) throw new UnusableSetting('is not an http(s) URL', mend);
   if (url.search !== '' || url.hash !== '' || text.includes('?') || text.includes('#')) {
     throw new UnusableSetting('has a query or a fragment', mend);
   }

@@ -9,6 +9,7 @@ import type { ListenAddress } from '../setting-values.ts';
 
 /** In-flight requests have this long after SIGTERM; the promise is to have ended within 10 s. */
 const DRAIN_DEADLINE_MS = 8_000;
+const IDLE_SWEEP_MS = 50;
 /** A client that has not sent its headers by then is not going to; slow senders must not hold connections. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 20_000;
@@ -53,12 +54,14 @@ export async function listen(handler: RequestListener, { host, port }: ListenAdd
     address: bound === null || typeof bound === 'string' ? String(bound) : `${bound.address}:${bound.port}`,
     drain: () =>
       new Promise((resolve) => {
+        // A connection becomes idle when its last request has been answered, and its client would like to keep it.
+        const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
         const deadline = setTimeout(() => server.closeAllConnections(), DRAIN_DEADLINE_MS);
         server.close(() => {
+          clearInterval(sweep);
           clearTimeout(deadline);
           resolve();
         });
-        server.closeIdleConnections();
       }),
   };
 }

@@ -8,7 +8,7 @@ import { createLog, type Log } from '../observe/log.ts';
 import { readOrMakeSecretFile } from '../secret-file.ts';
 import { CommandFailure } from './command-failure.ts';
 import { configOf } from './settings.ts';
-import { serveInWorkers, workerRole } from './worker-processes.ts';
+import { leavePrimary, serveInWorkers, workerRole } from './worker-processes.ts';
 
 /** The command: reads its configuration, serves in one process or several, and ends on SIGTERM or SIGINT. */
 export async function runServer(options: Readonly<Record<string, unknown>>): Promise<void> {
@@ -16,9 +16,11 @@ export async function runServer(options: Readonly<Record<string, unknown>>): Pro
   const log = createLog(base.logLevel);
   const config = options.createAdminSecret === true ? await withAdminSecret(base, log) : base;
   const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+  // Not once: a terminal signals the whole group, and the primary its workers again. The second must not kill.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
   if (config.workers > 1 && workerRole() === 'primary') return serveInWorkers(config, log, stop.signal);
-  return serve(config, log, stop.signal);
+  await serve(config, log, stop.signal);
+  leavePrimary();
 }
 
 /** For a first start by hand: an admin secret beside the database, unless one is set. */

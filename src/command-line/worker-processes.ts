@@ -10,6 +10,8 @@ import { SigningKeyRing } from '../issuance/signing-key-ring.ts';
 import type { Log } from '../observe/log.ts';
 import { collectForWorkers } from '../observe/worker-metrics.ts';
 
+/** Exit code of a command that can not run, see `main.ts`. */
+const CAN_NOT_RUN = 2;
 /** A worker that dies at start must not be forked in a hot loop. */
 const RESTART_DELAY_MS = 1_000;
 
@@ -18,34 +20,43 @@ export function workerRole(): 'primary' | 'worker' {
   return cluster.isPrimary ? 'primary' : 'worker';
 }
 
+/** Closes a worker's channel to its primary, which would keep the process alive; does nothing in a primary. */
+export function leavePrimary(): void {
+  if (process.connected) process.disconnect();
+}
+
 /** Keeps `config.workers` processes serving until `signal` aborts. Resolves when all have ended. */
 export async function serveInWorkers(config: Config, log: Log, signal: AbortSignal): Promise<void> {
   await prepareDatabase(config);
   collectForWorkers();
   let running = 0;
+  let isEnding = false;
   return new Promise((resolve) => {
     const fork = () => {
-      if (signal.aborted) return;
+      if (isEnding) return;
       running += 1;
       cluster.fork();
     };
+    const end = () => {
+      isEnding = true;
+      if (running === 0) resolve();
+      for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM');
+    };
     cluster.on('exit', (worker, code) => {
       running -= 1;
-      if (signal.aborted) {
+      // It has said why it can not run; another one could not either.
+      if (code === CAN_NOT_RUN && !isEnding) {
+        process.exitCode = CAN_NOT_RUN;
+        end();
+      }
+      if (isEnding) {
         if (running === 0) resolve();
         return;
       }
       log.error({ pid: worker.process.pid, code }, 'worker process ended, another one starts');
       setTimeout(fork, RESTART_DELAY_MS);
     });
-    signal.addEventListener(
-      'abort',
-      () => {
-        if (running === 0) resolve();
-        for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM');
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', end, { once: true });
     for (let index = 0; index < config.workers; index += 1) fork();
   });
 }
