@@ -98,6 +98,8 @@ export const WORKER_SETTINGS = {
   resource: 'COUNTERSIGN_RESOURCE',
   listen: SETTINGS.listen.env,
 } as const;
+/** Known by name, so that nobody believes it to be in force. */
+const DECLARATIVE_FILE = 'COUNTERSIGN_CONFIG';
 /** What Kubernetes sets for a Service named `countersign` (service links). */
 const SERVICE_LINK = /^COUNTERSIGN_(SERVICE_|PORT($|_))/;
 
@@ -147,12 +149,19 @@ export function describeProblems(problems: readonly ConfigProblem[]): string {
 }
 
 function unknownVariables(environment: Readonly<Record<string, string | undefined>>): readonly ConfigProblem[] {
-  const known = [
-    ...new Set<string>([...Object.values(SETTINGS).map(({ env }) => env), ...Object.values(WORKER_SETTINGS)]),
-  ];
+  const settings = [...Object.values(SETTINGS).map(({ env }) => env), ...Object.values(WORKER_SETTINGS)];
+  const known = [...new Set<string>(settings)];
   return Object.keys(environment)
     .filter((name) => name.startsWith('COUNTERSIGN_') && !known.includes(name) && !SERVICE_LINK.test(name))
-    .map((setting) => ({ setting, problem: 'is not a setting', mend: `remove it; settings are ${known.join(', ')}` }));
+    .map((setting) =>
+      setting === DECLARATIVE_FILE
+        ? {
+            setting,
+            problem: 'names a declarative file, which this version does not read yet',
+            mend: 'use the admin API',
+          }
+        : { setting, problem: 'is not a setting', mend: `remove it; settings are ${known.join(', ')}` },
+    );
 }
 
 export type WorkerConfig = {
