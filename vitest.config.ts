@@ -6,6 +6,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['node', 'module-sync', 'default'], externalConditions: ['node', 'module-sync'] } },
   test: {
     include: ['test/**/*.test.ts'],
+    // Many tests wait for sockets, files and processes: more workers than the two cores that they must do with.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 30_000,
   },

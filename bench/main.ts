@@ -83,7 +83,7 @@ function report(name: string, figures: readonly Figures[], bare: readonly Figure
   const cpu = median(figures.map(({ cpuMs }) => cpuMs));
   const ratio = median(figures.map(({ cpuMs }, round) => cpuMs / (bare[round]?.cpuMs ?? Number.NaN)));
   const columns = [
-    name.padEnd(42),
+    name.padEnd(48),
     `${Math.round(median(figures.map(({ perSecond }) => perSecond)))} req/s`.padStart(12),
     `${cpu.toFixed(3)} ms CPU`.padStart(14),
     `${ratio.toFixed(2)} × bare`.padStart(13),

@@ -31,28 +31,28 @@ export async function readOrMakeSecretFile(path: string): Promise<SecretFile> {
   return { text: await readSecretFile(path), isNew: false };
 }
 
-/** The file's content without the newline around it. */
-export async function readSecretFile(path: string): Promise<string> {
-  const { mode, text } = await readWithMode(path);
+/** The file's content without the newline around it. Problems name `name`: the path, or a setting and its path. */
+export async function readSecretFile(path: string, name = path): Promise<string> {
+  const { mode, text } = await readWithMode(path, name);
   // Kubernetes mounts secrets with group-readable modes for fsGroup; the world never needs to read one.
-  if ((mode & 0o007) !== 0) throw new UnusableSecretFile(`${path} can be read by everyone: chmod 600 it`);
-  if (text === '') throw new UnusableSecretFile(`${path} is empty: delete it to have a new one made, or restore it`);
+  if ((mode & 0o007) !== 0) throw new UnusableSecretFile(`${name} can be read by everyone: chmod 600 it`);
+  if (text === '') throw new UnusableSecretFile(`${name} is empty: delete it to have a new one made, or restore it`);
   return text;
 }
 
-async function readWithMode(path: string): Promise<{ readonly mode: number; readonly text: string }> {
+async function readWithMode(path: string, name: string): Promise<{ readonly mode: number; readonly text: string }> {
   try {
     const { mode } = await stat(path);
     return { mode, text: (await readFile(path, 'utf8')).trim() };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : 'unknown';
-    throw new UnusableSecretFile(`${path} can not be read (${code}): name a file that this process may read`);
+    throw new UnusableSecretFile(`${name} can not be read (${code}): name a file that this process may read`);
   }
 }
 
 /** A 32-byte key from a secret file's text. */
-export function decodeKey(text: string, path: string): Buffer {
+export function decodeKey(text: string, name: string): Buffer {
   const key = Buffer.from(text, 'base64url');
   if (key.length === SECRET_BYTES) return key;
-  throw new UnusableSecretFile(`${path} does not hold 32 bytes in base64: make it with "openssl rand -base64 32"`);
+  throw new UnusableSecretFile(`${name} does not hold 32 bytes in base64: make it with "openssl rand -base64 32"`);
 }

@@ -1,5 +1,5 @@
 /** `countersign migrate` and `countersign check`: a look at what `serve` would open, with and without changing it. */
-import { inspectDatabase, openAppStores } from '../app/stores.ts';
+import { type DatabaseInspection, inspectDatabase, openAppStores } from '../app/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 
@@ -10,15 +10,20 @@ export async function migrateDatabase(config: Config): Promise<string> {
   return `${config.databaseUrl} is up to date`;
 }
 
-/** Checks that a server with this configuration would start; migrates nothing. Lines for the terminal. */
+/** Checks that a server with this configuration would start; makes and changes nothing. Lines for the terminal. */
 export async function checkConfiguration(config: Config): Promise<readonly string[]> {
-  const { pendingMigrations } = await inspectDatabase(config);
-  const pending = pendingMigrations.length === 0 ? 'up to date' : `${pendingMigrations.length} migrations pending`;
+  const database = await inspectDatabase(config, systemClock);
   return [
     `issuer      ${config.issuer}`,
     `listen      ${config.listen.host}:${config.listen.port}`,
-    `database    ${config.databaseUrl}, ${pending}`,
+    `database    ${config.databaseUrl}, ${describeDatabase(database)}`,
     `admin API   ${config.adminSecret === null ? 'off: set COUNTERSIGN_ADMIN_SECRET_FILE to turn it on' : 'on'}`,
     'the configuration is good',
   ];
+}
+
+function describeDatabase(database: DatabaseInspection): string {
+  if (database.state === 'absent') return 'not there yet: the first start makes it';
+  const { length } = database.pendingMigrations;
+  return length === 0 ? 'up to date' : `${length} migrations pending: the next start applies them`;
 }

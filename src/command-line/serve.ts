@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { createApp } from '../app/app.ts';
 import { listen } from '../app/listener.ts';
-import { dataFolder } from '../app/stores.ts';
+import { dataFolder, keyEncryptionKeyFile } from '../app/stores.ts';
 import type { Config } from '../config.ts';
 import { createLog, type Log } from '../observe/log.ts';
 import { readOrMakeSecretFile } from '../secret-file.ts';
@@ -42,7 +42,16 @@ export async function serve(config: Config, log: Log, signal: AbortSignal): Prom
       const mend = 'set COUNTERSIGN_LISTEN to an address and port that are free on this machine';
       throw new CommandFailure(`COUNTERSIGN_LISTEN ${host}:${port} can not be used (${error.code}): ${mend}`);
     });
-    log.info({ issuer: config.issuer, listen: listener.address, admin_api: config.adminSecret !== null }, 'serving');
+    log.info(
+      {
+        issuer: config.issuer,
+        listen: listener.address,
+        database_url: config.databaseUrl,
+        key_file: keyEncryptionKeyFile(config),
+        admin_api: config.adminSecret !== null,
+      },
+      'serving',
+    );
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     log.info({}, 'draining');
     await listener.drain();

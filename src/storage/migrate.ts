@@ -12,7 +12,7 @@ const CREATE_TABLE =
   'create table if not exists __drizzle_migrations (id serial primary key, hash text not null, created_at numeric)';
 
 /** Each waits for the busy timeout: another process's migration may copy large tables, so two minutes in all. */
-const LOCK_ATTEMPTS = 24;
+const LOCK_ATTEMPTS = 550;
 
 /**
  * The migrations that `client` has not seen, in order. Throws a `StorageError` when it has seen one that we do not know

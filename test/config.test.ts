@@ -1,0 +1,277 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type ConfigFlags,
+  type ConfigProblem,
+  describeProblems,
+  readConfig,
+  readWorkerConfig,
+  SETTINGS,
+} from '../src/config.ts';
+import { isLoopbackHost } from '../src/setting-values.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const DEFAULTS = {
+  issuer: 'http://127.0.0.1:8080',
+  listen: { host: '127.0.0.1', port: 8080 },
+  databaseUrl: 'sqlite:data/countersign.db',
+  adminSecret: null,
+  privateNetworks: [],
+  keyFile: null,
+  workers: 1,
+  logLevel: 'info',
+};
+const SECRET = '0123456789abcdef';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'countersign-config-'));
+  await writeFile(join(folder, 'admin-secret'), ` ${SECRET} from a file\n`);
+  await writeFile(join(folder, 'short-secret'), 'short\n');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function configOf(environment: Environment, flags: ConfigFlags = {}) {
+  const config = readConfig(flags, environment);
+  if (!config.ok) throw new Error(describeProblems(config.error));
+  return config.value;
+}
+
+function problemsOf(environment: Environment, flags: ConfigFlags = {}): readonly ConfigProblem[] {
+  const config = readConfig(flags, environment);
+  return config.ok ? [] : config.error;
+}
+
+it('an empty environment is a good configuration that trusts nobody', () => {
+  expect(configOf({})).toEqual(DEFAULTS);
+});
+
+it('a configuration can not be changed afterwards', () => {
+  expect(Object.isFrozen(configOf({}))).toBe(true);
+});
+
+describe('a setting', () => {
+  const VALUES: readonly [keyof typeof DEFAULTS, string, unknown][] = [
+    ['issuer', 'https://as.example.com', 'https://as.example.com'],
+    ['issuer', 'https://as.example.com/', 'https://as.example.com/'],
+    ['issuer', 'https://AS.example.com/t1/', 'https://AS.example.com/t1/'],
+    ['issuer', 'http://localhost:9000', 'http://localhost:9000'],
+    ['issuer', 'http://[::1]:9000', 'http://[::1]:9000'],
+    ['issuer', 'http://127.1.2.3', 'http://127.1.2.3'],
+    ['listen', '0.0.0.0:80', { host: '0.0.0.0', port: 80 }],
+    ['listen', ':8443', { host: '0.0.0.0', port: 8443 }],
+    ['listen', '[::]:8080', { host: '::', port: 8080 }],
+    ['listen', 'as.internal:0', { host: 'as.internal', port: 0 }],
+    ['databaseUrl', 'sqlite::memory:', 'sqlite::memory:'],
+    ['databaseUrl', 'sqlite:/var/lib/x.db', 'sqlite:/var/lib/x.db'],
+    ['adminSecret', SECRET, SECRET],
+    ['privateNetworks', '10.96.0.0/12', ['10.96.0.0/12']],
+    ['privateNetworks', ' 10.96.0.0/12 , fd00::/8,', ['10.96.0.0/12', 'fd00::/8']],
+    ['keyFile', '/run/secrets/key', '/run/secrets/key'],
+    ['workers', '1', 1],
+    ['workers', '64', 64],
+    ['logLevel', 'silent', 'silent'],
+  ];
+
+  it.each(VALUES)('%s may be %j', (name, text, value) => {
+    expect(configOf({ [SETTINGS[name].env]: text })).toEqual({ ...DEFAULTS, [name]: value });
+    expect(configOf({}, { [name]: text })).toEqual({ ...DEFAULTS, [name]: value });
+  });
+
+  it.each(VALUES)('%s as a flag comes before the environment (%j)', (name, text, value) => {
+    expect(configOf({ [SETTINGS[name].env]: 'nothing usable' }, { [name]: text })[name]).toEqual(value);
+  });
+
+  it.each(Object.values(SETTINGS).map(({ env }) => [env]))('%s that is empty is one that is not set', (env) => {
+    expect(configOf({ [env]: '' })).toEqual(DEFAULTS);
+  });
+
+  it.each<[keyof typeof SETTINGS, string, string, string]>([
+    ['issuer', 'as.example.com', 'is not an http(s) URL', 'https address'],
+    ['issuer', 'ftp://as.example.com', 'is not an http(s) URL', 'https address'],
+    ['issuer', 'https://', 'is not an http(s) URL', 'https address'],
+    ['issuer', 'https://as.example.com?tenant=1', 'has a query or a fragment', 'https address'],
+    ['issuer', 'https://as.example.com/?', 'has a query or a fragment', 'https address'],
+    ['issuer', 'https://as.example.com/#', 'has a query or a fragment', 'https address'],
+    ['issuer', 'https://me:pass@as.example.com', 'has credentials in it', 'https address'],
+    ['issuer', 'http://as.example.com', 'is http and not a loopback address', 'https address'],
+    ['issuer', 'http://localhost.example.com', 'is http and not a loopback address', 'https address'],
+    ['issuer', 'http://10.0.0.1', 'is http and not a loopback address', 'https address'],
+    ['issuer', ' https://as.example.com', 'is not an http(s) URL', 'https address'],
+    ['issuer', 'https://as.example.com\n', 'is not an http(s) URL', 'https address'],
+    ['issuer', 'https:as.example.com', 'is not an http(s) URL', 'https address'],
+    ['listen', '8080', 'is not host:port', '127.0.0.1:8080'],
+    ['listen', '127.0.0.1', 'is not host:port', '127.0.0.1:8080'],
+    ['listen', '127.0.0.1:65536', 'is not host:port', '127.0.0.1:8080'],
+    ['listen', '127.0.0.1:-1', 'is not host:port', '127.0.0.1:8080'],
+    ['listen', '::1:8080', 'is not host:port', '[::1]:8080'],
+    ['listen', 'http://127.0.0.1:8080', 'is not host:port', '127.0.0.1:8080'],
+    ['databaseUrl', 'data/countersign.db', 'is not a database', 'sqlite:PATH'],
+    ['databaseUrl', 'sqlite:', 'is not a database', 'sqlite:PATH'],
+    ['databaseUrl', 'mysql://db', 'is not a database', 'sqlite:PATH'],
+    ['databaseUrl', 'postgres://db/x', 'names PostgreSQL, which this version does not support yet', 'sqlite:PATH'],
+    ['adminSecret', 'fifteen letters', 'is shorter than 16 characters', 'openssl rand'],
+    ['privateNetworks', '10.0.0.1', 'has "10.0.0.1", which is not a CIDR', '10.96.0.0/12'],
+    ['privateNetworks', '10.96.0.0/12,10.0.0.0/33', 'has "10.0.0.0/33", which is not a CIDR', '10.96.0.0/12'],
+    ['privateNetworks', '10.96.0.0/12 fd00::/8', 'has "10.96.0.0/12 fd00::/8", which is not a CIDR', '10.96.0.0/12'],
+    ['workers', '0', 'is not a number of processes', '1 to 64'],
+    ['workers', '65', 'is not a number of processes', '1 to 64'],
+    ['workers', '1.5', 'is not a number of processes', '1 to 64'],
+    ['workers', 'two', 'is not a number of processes', '1 to 64'],
+    ['logLevel', 'verbose', 'is not a log level', 'fatal, error, warn, info, debug, trace, silent'],
+  ])('%s may not be %j', (name, text, problem, mend) => {
+    const setting = SETTINGS[name].env;
+    const expected = [{ setting, problem, mend: expect.stringContaining(mend) }];
+    expect(problemsOf({ [setting]: text })).toEqual(expected);
+    expect(problemsOf({}, { [name]: text })).toEqual(expected);
+  });
+});
+
+describe('the admin secret', () => {
+  it('is read from its file, without the white space around it', () => {
+    const file = join(folder, 'admin-secret');
+    expect(configOf({ COUNTERSIGN_ADMIN_SECRET_FILE: file }).adminSecret).toBe(`${SECRET} from a file`);
+    expect(configOf({}, { adminSecretFile: file }).adminSecret).toBe(`${SECRET} from a file`);
+  });
+
+  it.each([
+    ['missing', 'can not be read (ENOENT)', 'name a file that this process may read'],
+    ['.', 'can not be read (EISDIR)', 'name a file that this process may read'],
+    ['short-secret', 'is shorter than 16 characters', 'make one with: openssl rand -base64 32'],
+  ])('is refused from the file %s, and nothing of it is shown', (file, problem, mend) => {
+    expect(problemsOf({ COUNTERSIGN_ADMIN_SECRET_FILE: join(folder, file) })).toEqual([
+      { setting: 'COUNTERSIGN_ADMIN_SECRET_FILE', problem, mend },
+    ]);
+  });
+
+  it('is given in one way only', () => {
+    const environment = {
+      COUNTERSIGN_ADMIN_SECRET: SECRET,
+      COUNTERSIGN_ADMIN_SECRET_FILE: join(folder, 'admin-secret'),
+    };
+    expect(problemsOf(environment)).toEqual([
+      {
+        setting: 'COUNTERSIGN_ADMIN_SECRET',
+        problem: 'is set together with COUNTERSIGN_ADMIN_SECRET_FILE',
+        mend: 'keep one of the two',
+      },
+    ]);
+  });
+});
+
+describe('the environment', () => {
+  it.each([['COUNTERSIGN_ISUER'], ['COUNTERSIGN_'], ['COUNTERSIGN_PORTAL'], ['COUNTERSIGN_SECRET']])(
+    'may not have %s, which would be a setting that does nothing',
+    (setting) => {
+      expect(problemsOf({ [setting]: 'x' })).toEqual([
+        { setting, problem: 'is not a setting', mend: expect.stringContaining('COUNTERSIGN_ISSUER, ') },
+      ]);
+    },
+  );
+
+  it('may not name a declarative file, which nothing would read', () => {
+    expect(problemsOf({ COUNTERSIGN_CONFIG: '/etc/countersign.yaml' })).toEqual([
+      {
+        setting: 'COUNTERSIGN_CONFIG',
+        problem: 'names a declarative file, which this version does not read yet',
+        mend: 'use the admin API',
+      },
+    ]);
+  });
+
+  it.each([
+    ['COUNTERSIGN_SERVICE_HOST', '10.96.0.7'],
+    ['COUNTERSIGN_SERVICE_PORT', '80'],
+    ['COUNTERSIGN_SERVICE_PORT_HTTP', '80'],
+    ['COUNTERSIGN_PORT', 'tcp://10.96.0.7:80'],
+    ['COUNTERSIGN_PORT_80_TCP', 'tcp://10.96.0.7:80'],
+    ['COUNTERSIGN_PORT_80_TCP_PROTO', 'tcp'],
+    ['COUNTERSIGN_PORT_80_TCP_ADDR', '10.96.0.7'],
+    ['PATH', '/bin'],
+    ['XCOUNTERSIGN_ISUER', 'x'],
+  ])('may have %s, which Kubernetes or somebody else has set', (name, value) => {
+    expect(configOf({ [name]: value })).toEqual(DEFAULTS);
+  });
+
+  it('of the worker is none of the server’s business, and is no mistake either', () => {
+    expect(configOf({ COUNTERSIGN_TOKEN_FILE: '/token', COUNTERSIGN_JWKS_URI: 'x' })).toEqual(DEFAULTS);
+  });
+});
+
+it('all problems are reported at once, each on a line with setting, problem and mend', () => {
+  const problems = problemsOf(
+    { COUNTERSIGN_ISUER: 'x', COUNTERSIGN_LISTEN: 'x', COUNTERSIGN_WORKERS: 'x', COUNTERSIGN_LOG_LEVEL: 'x' },
+    { issuer: 'x', databaseUrl: 'x', adminSecret: 'x', adminSecretFile: join(folder, 'missing'), privateNetworks: 'x' },
+  );
+  const lines = describeProblems(problems).split('\n');
+  expect(lines.map((line) => line.split(' ')[0])).toEqual([
+    'COUNTERSIGN_ISUER',
+    'COUNTERSIGN_ISSUER',
+    'COUNTERSIGN_LISTEN',
+    'COUNTERSIGN_DATABASE_URL',
+    'COUNTERSIGN_ADMIN_SECRET',
+    'COUNTERSIGN_ADMIN_SECRET_FILE',
+    'COUNTERSIGN_PRIVATE_NETWORKS',
+    'COUNTERSIGN_WORKERS',
+    'COUNTERSIGN_LOG_LEVEL',
+  ]);
+  for (const line of lines) expect(line).toMatch(/^COUNTERSIGN_[A-Z_]+ (is|has|can) .+: .+$/);
+});
+
+describe('the worker’s settings', () => {
+  const ENVIRONMENT = { COUNTERSIGN_TOKEN_FILE: '/var/run/token' };
+  const READ = { issuer: 'http://127.0.0.1:8080', tokenFile: '/var/run/token', intervalSeconds: 30 };
+
+  it.each<[string, Readonly<Record<string, string>>, Environment, object]>([
+    ['need the token file alone', {}, {}, {}],
+    [
+      'are read from the environment',
+      {},
+      { COUNTERSIGN_ISSUER: 'https://as.example.com' },
+      { issuer: 'https://as.example.com' },
+    ],
+    ['are read from flags', { resource: 'https://api', scope: 'read' }, {}, { resource: 'https://api', scope: 'read' }],
+    ['take a flag before the environment', { tokenFile: '/t' }, {}, { tokenFile: '/t' }],
+    ['take an empty variable for none', {}, { COUNTERSIGN_RESOURCE: '' }, {}],
+    ['may say where to serve', { listen: ':9000' }, {}, { listen: { host: '0.0.0.0', port: 9000 } }],
+    ['may say how often', { interval: '0.5' }, {}, { intervalSeconds: 0.5 }],
+    [
+      'may name both endpoints',
+      { jwksUri: 'http://a/jwks' },
+      { COUNTERSIGN_TOKEN_ENDPOINT: 'http://a/token' },
+      { jwksUri: 'http://a/jwks', tokenEndpoint: 'http://a/token' },
+    ],
+  ])('%s', (_name, flags, environment, changes) => {
+    const config = readWorkerConfig(flags, { ...ENVIRONMENT, ...environment });
+    expect(config).toEqual({ ok: true, value: { ...READ, ...changes } });
+  });
+
+  it('are wrong all at once, each with its mend', () => {
+    const config = readWorkerConfig({ listen: 'x', interval: '0' }, { COUNTERSIGN_TOKN_FILE: '/t' });
+    expect(config.ok ? [] : config.error.map(({ setting, mend }) => [setting, mend])).toEqual([
+      ['COUNTERSIGN_TOKN_FILE', expect.stringContaining('COUNTERSIGN_TOKEN_FILE')],
+      ['COUNTERSIGN_TOKEN_FILE', 'name the file of the projected token'],
+      ['COUNTERSIGN_LISTEN', 'write it as 127.0.0.1:8080 or [::1]:8080'],
+      ['--interval', 'set it to 30, for example'],
+    ]);
+  });
+});
+
+it.each([
+  ['localhost', true],
+  ['127.0.0.1', true],
+  ['127.255.0.1', true],
+  ['[::1]', true],
+  ['::1', true],
+  ['::ffff:127.0.0.1', true],
+  ['0.0.0.0', false],
+  ['::', false],
+  ['10.0.0.1', false],
+  ['localhost.example.com', false],
+  ['127.0.0.1.example.com', false],
+])('the host %s is this machine itself: %s', (host, isLoopback) => {
+  expect(isLoopbackHost(host)).toBe(isLoopback);
+});
