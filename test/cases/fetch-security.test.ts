@@ -122,20 +122,23 @@ describe('FET-01: an address that an admin names knocks on doors inside', () => 
     ['https://224.0.0.1/', '224.0.0.1', 'multicast'],
   ];
 
-  it.each(INSIDE)('FET-01: %s is never connected to, not even when the row consents', async (template, address, range) => {
-    const jwksUrl = template.replace('PORT', String(issuer.port));
-    const before = issuer.connections();
-    const connections = watchConnections(strict);
-    for (const allow_private_network of [false, true]) {
-      const workload = await trustAt(jwksUrl, { allow_private_network }, strict);
-      expect(workload.warnings).toHaveLength(1);
-      expect(workload.warnings[0]).toContain(`: ${address} is refused (${range})`);
-      // The caller learns nothing about the address: the answer is that of any issuer whose keys are away.
-      await expectUnavailable(strict, await workload.token(ecKey('k1')), new RegExp(`is refused \\(${range}\\)`));
-    }
-    expect(connections()).toEqual([]);
-    expect(issuer.connections()).toBe(before);
-  });
+  it.each(INSIDE)(
+    'FET-01: %s is never connected to, not even when the row consents',
+    async (template, address, range) => {
+      const jwksUrl = template.replace('PORT', String(issuer.port));
+      const before = issuer.connections();
+      const connections = watchConnections(strict);
+      for (const allow_private_network of [false, true]) {
+        const workload = await trustAt(jwksUrl, { allow_private_network }, strict);
+        expect(workload.warnings).toHaveLength(1);
+        expect(workload.warnings[0]).toContain(`: ${address} is refused (${range})`);
+        // The caller learns nothing about the address: the answer is that of any issuer whose keys are away.
+        await expectUnavailable(strict, await workload.token(ecKey('k1')), new RegExp(`is refused \\(${range}\\)`));
+      }
+      expect(connections()).toEqual([]);
+      expect(issuer.connections()).toBe(before);
+    },
+  );
 
   it('FET-01: plain http with the row’s consent is for networks that the operator has opened, and no others', async () => {
     const key = ecKey('k1');
