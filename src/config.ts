@@ -5,6 +5,7 @@
 import type { LogLevel } from './observe/log.ts';
 import { err, ok, type Result } from './result.ts';
 import {
+  isLoopbackHost,
   type ListenAddress,
   parseAdminSecret,
   parseDatabaseUrl,
@@ -124,8 +125,9 @@ export function readConfig(
   const issuer = read('issuer', parseIssuer);
   const listen = read('listen', parseListenAddress);
   const databaseUrl = read('databaseUrl', parseDatabaseUrl);
-  const secret = read('adminSecret', parseAdminSecret);
-  const secretFromFile = read('adminSecretFile', (path) => parseAdminSecret(readSettingFile(path)));
+  const isLocal = listen !== null && isLoopbackHost(listen.host);
+  const secret = read('adminSecret', (text) => parseAdminSecret(text, isLocal));
+  const secretFromFile = read('adminSecretFile', (path) => parseAdminSecret(readSettingFile(path), isLocal));
   const privateNetworks = read('privateNetworks', parseNetworks);
   const keyFile = read('keyFile', (path) => path);
   const workers = read('workers', parseWorkers);

@@ -30,7 +30,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-config-'));
   await writeFile(join(folder, 'admin-secret'), ` ${SECRET} from a file\n`);
-  await writeFile(join(folder, 'short-secret'), 'short\n');
+  await writeFile(join(folder, 'empty-secret'), '\n');
 });
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -113,7 +113,6 @@ describe('a setting', () => {
     ['databaseUrl', 'sqlite:', 'is not a database', 'sqlite:PATH'],
     ['databaseUrl', 'mysql://db', 'is not a database', 'sqlite:PATH'],
     ['databaseUrl', 'postgres://db/x', 'names PostgreSQL, which this version does not support yet', 'sqlite:PATH'],
-    ['adminSecret', 'fifteen letters', 'is shorter than 16 characters', 'openssl rand'],
     ['privateNetworks', '10.0.0.1', 'has "10.0.0.1", which is not a CIDR', '10.96.0.0/12'],
     ['privateNetworks', '10.96.0.0/12,10.0.0.0/33', 'has "10.0.0.0/33", which is not a CIDR', '10.96.0.0/12'],
     ['privateNetworks', '10.96.0.0/12 fd00::/8', 'has "10.96.0.0/12 fd00::/8", which is not a CIDR', '10.96.0.0/12'],
@@ -130,6 +129,8 @@ describe('a setting', () => {
   });
 });
 
+const SHORT = 'is shorter than 16 characters, and the listen address is not loopback';
+
 describe('the admin secret', () => {
   it('is read from its file, without the white space around it', () => {
     const file = join(folder, 'admin-secret');
@@ -140,11 +141,20 @@ describe('the admin secret', () => {
   it.each([
     ['missing', 'can not be read (ENOENT)', 'name a file that this process may read'],
     ['.', 'can not be read (EISDIR)', 'name a file that this process may read'],
-    ['short-secret', 'is shorter than 16 characters', 'make one with: openssl rand -base64 32'],
+    ['empty-secret', SHORT, 'make one with: openssl rand -base64 32'],
   ])('is refused from the file %s, and nothing of it is shown', (file, problem, mend) => {
     expect(problemsOf({ COUNTERSIGN_ADMIN_SECRET_FILE: join(folder, file) })).toEqual([
       { setting: 'COUNTERSIGN_ADMIN_SECRET_FILE', problem, mend },
     ]);
+  });
+
+  it('may be short where only this machine can try it, and nowhere else', () => {
+    const problems = [
+      { setting: 'COUNTERSIGN_ADMIN_SECRET', problem: SHORT, mend: expect.stringContaining('openssl') },
+    ];
+    expect(configOf({ COUNTERSIGN_ADMIN_SECRET: 'short' }).adminSecret).toBe('short');
+    expect(problemsOf({ COUNTERSIGN_ADMIN_SECRET: 'short', COUNTERSIGN_LISTEN: '0.0.0.0:8080' })).toEqual(problems);
+    expect(problemsOf({ COUNTERSIGN_ADMIN_SECRET: 'fifteen letters' }, { listen: '10.0.0.1:80' })).toEqual(problems);
   });
 
   it('is given in one way only', () => {

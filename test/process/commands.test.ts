@@ -78,7 +78,7 @@ describe.concurrent('a configuration that can not be used', () => {
         'COUNTERSIGN_ISSUER is http and not a loopback address: set it to the https address under which clients know this server',
         'COUNTERSIGN_LISTEN is not host:port: write it as 127.0.0.1:8080 or [::1]:8080',
         'COUNTERSIGN_DATABASE_URL is not a database: set it to sqlite:PATH, for example sqlite:data/countersign.db',
-        'COUNTERSIGN_ADMIN_SECRET is shorter than 16 characters: make one with: openssl rand -base64 32',
+        'COUNTERSIGN_ADMIN_SECRET is shorter than 16 characters, and the listen address is not loopback: make one with: openssl rand -base64 32',
         'COUNTERSIGN_WORKERS is not a number of processes: set it to 1 to 64',
       ]);
       expect(await readdir(folder)).toEqual([]);
