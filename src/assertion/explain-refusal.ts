@@ -90,7 +90,7 @@ export function explainRefusal(refusal: AssertionRefusal): RefusalExplanation {
       return say(`jti: ${refusal.detail}`, 'The issuer must send a short string, or none.');
     case 'kid_missing':
       return say(
-        `no kid, and the issuer has ${refusal.keys} keys`,
+        `no kid, and the issuer has ${refusal.keys === 1 ? '1 key' : `${refusal.keys} keys`}`,
         'Kubernetes always sends a kid; require_kid: false accepts a token without when one key fits.',
       );
     case 'kid_unknown':

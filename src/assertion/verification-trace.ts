@@ -32,6 +32,8 @@ export type AssertionFacts = {
   jti?: string | null;
   exp?: number;
   kubernetes?: KubernetesIdentity | null;
+  /** The keys are the last good ones: newer ones cannot be had. */
+  staleKeys?: boolean;
   clientId?: string;
   bindingId?: string;
 };

@@ -14,6 +14,7 @@ import type { VerificationKey } from './key-set.ts';
 import type {
   BoundClients,
   IssuerKeys,
+  KeySetLookup,
   PlatformRules,
   ReplayStore,
   TrustedIssuers,
@@ -100,8 +101,9 @@ export async function verifyAssertion<C extends BoundClient, G, D>(
   trace.begin('key');
   const keys = await findKeys(ports.issuerKeys, issuer.value, parsed.value);
   if (!keys.ok) return refused(keys.error);
+  trace.note({ staleKeys: keys.value.stale });
   trace.begin('signature');
-  const signature = checkSignature(parsed.value, keys.value);
+  const signature = checkSignature(parsed.value, keys.value.candidates);
   if (!signature.ok) return refused(signature.error);
 
   // 5. What the platform says about the workload, and the bindings: who may it act as?
@@ -137,6 +139,8 @@ export async function verifyAssertion<C extends BoundClient, G, D>(
     ? { kind: 'accepted', workload, granted: granted.value }
     : { kind: 'denied', workload, denial: granted.error };
 }
+
+type FoundKeys = { readonly candidates: readonly VerificationKey[]; readonly stale: boolean };
 
 async function findIssuer<C extends BoundClient>(
   ports: VerificationPorts<C>,
@@ -181,18 +185,18 @@ async function findKeys(
   issuerKeys: IssuerKeys,
   issuer: TrustedIssuer,
   header: Pick<UnverifiedAssertion, 'alg' | 'kid'>,
-): Promise<Result<readonly VerificationKey[], AssertionRefusal>> {
-  const select = (lookup: Awaited<ReturnType<IssuerKeys['current']>>) =>
-    lookup.available
-      ? selectKeys(header, lookup.keySet, issuer)
-      : err({
-          reason: 'keys_unavailable' as const,
-          detail: lookup.detail,
-          retryAfterSeconds: lookup.retryAfterSeconds,
-        });
-  const selected = select(await issuerKeys.current(issuer));
-  const mayHaveRotated = !selected.ok && selected.error.reason === 'kid_unknown' && selected.error.origin === 'fetched';
-  return mayHaveRotated ? select(await issuerKeys.refetch(issuer)) : selected;
+): Promise<Result<FoundKeys, AssertionRefusal>> {
+  const select = (lookup: KeySetLookup): Result<FoundKeys, AssertionRefusal> => {
+    if (!lookup.available) {
+      const { detail, retryAfterSeconds } = lookup;
+      return err({ reason: 'keys_unavailable', detail, retryAfterSeconds });
+    }
+    const candidates = selectKeys(header, lookup.keySet, issuer);
+    return candidates.ok ? ok({ candidates: candidates.value, stale: lookup.keySet.stale }) : candidates;
+  };
+  const found = select(await issuerKeys.current(issuer));
+  const mayHaveRotated = !found.ok && found.error.reason === 'kid_unknown' && found.error.origin === 'fetched';
+  return mayHaveRotated ? select(await issuerKeys.refetch(issuer)) : found;
 }
 
 function checkSignature(

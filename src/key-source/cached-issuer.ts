@@ -6,6 +6,8 @@ import type { KeySet } from '../assertion/key-set.ts';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import {
   backoffSeconds,
+  MAX_BACKOFF_SECONDS,
+  MAX_BACKOFF_WITHOUT_KEYS_SECONDS,
   MAX_STALE_SECONDS,
   refreshDelaySeconds,
   UNKNOWN_KID_COOLDOWN_SECONDS,
@@ -90,7 +92,8 @@ export function recordKeys(entry: CachedIssuer, { keys, skipped, maxAgeSeconds }
 /** The last good set stays. */
 export function recordFailure(entry: CachedIssuer, failure: KeyLoadFailure, now: number, jitter: number): void {
   entry.failures += 1;
-  entry.nextTryAt = now + backoffSeconds(entry.failures, jitter);
+  const maxSeconds = usableKeySet(entry, now) === null ? MAX_BACKOFF_WITHOUT_KEYS_SECONDS : MAX_BACKOFF_SECONDS;
+  entry.nextTryAt = now + backoffSeconds(entry.failures, jitter, maxSeconds);
   entry.lastError = failure.detail;
 }
 

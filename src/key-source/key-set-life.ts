@@ -16,7 +16,9 @@ export const IDLE_SECONDS = 24 * 3600;
 
 /** A failure is remembered for seconds only: long enough to fail fast, short enough to notice the issuer's return. */
 const FIRST_BACKOFF_SECONDS = 2;
-const MAX_BACKOFF_SECONDS = 60;
+export const MAX_BACKOFF_SECONDS = 60;
+/** While there is no set at all every request is refused: an issuer that is up again must be noticed at once. */
+export const MAX_BACKOFF_WITHOUT_KEYS_SECONDS = 5;
 
 /** How long a set just fetched is left alone. */
 export function refreshDelaySeconds(maxAgeSeconds: number | null): number {
@@ -24,10 +26,10 @@ export function refreshDelaySeconds(maxAgeSeconds: number | null): number {
 }
 
 /**
- * How long to wait after the given number of failures in a row (1 or more): 2, 4, 8 … 60 s, of which `jitter` (0 up
- * to 1) takes away up to a half, so that replicas that failed together do not come back together.
+ * How long to wait after the given number of failures in a row (1 or more): 2, 4, 8 … `maxSeconds`, of which `jitter`
+ * (0 up to 1) takes away up to a half, so that replicas that failed together do not come back together.
  */
-export function backoffSeconds(failures: number, jitter: number): number {
-  const full = Math.min(FIRST_BACKOFF_SECONDS * 2 ** Math.min(failures - 1, 10), MAX_BACKOFF_SECONDS);
+export function backoffSeconds(failures: number, jitter: number, maxSeconds: number): number {
+  const full = Math.min(FIRST_BACKOFF_SECONDS * 2 ** Math.min(failures - 1, 10), maxSeconds);
   return Math.max(1, Math.round(full * (1 - jitter / 2)));
 }

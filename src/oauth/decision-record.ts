@@ -76,7 +76,7 @@ function presentedClient(decision: Decision): string | null {
 }
 
 function evidenceOf(facts: AssertionFacts): Record<string, unknown> {
-  const { iss, alg, kid, jti, exp, assertionDigest, kubernetes, bindingId } = facts;
+  const { iss, alg, kid, jti, exp, assertionDigest, staleKeys, kubernetes, bindingId } = facts;
   return {
     ...(iss !== undefined && { iss: bounded(iss) }),
     ...(alg !== undefined && { alg }),
@@ -84,6 +84,7 @@ function evidenceOf(facts: AssertionFacts): Record<string, unknown> {
     ...(jti !== undefined && { jti: jti ?? 'absent' }),
     ...(exp !== undefined && { exp }),
     ...(assertionDigest !== undefined && { assertion_sha256: assertionDigest.slice(0, 16) }),
+    ...(staleKeys && { stale_keys: true }),
     ...(kubernetes && { kubernetes }),
     ...(bindingId !== undefined && { binding_id: bindingId }),
   };

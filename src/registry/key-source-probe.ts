@@ -18,13 +18,13 @@ export type ProbedKeySource = { readonly problems: readonly InputProblem[]; read
 /** An input that is refused for other reasons. */
 export const NOT_PROBED: ProbedKeySource = { problems: [], warnings: [] };
 
-/** Probes the key source of `fields`, unless it is pasted, switched off or as it was `before`. */
+/** Probes the key source of `fields`, unless it is pasted, switched off, or was active with the same one `before`. */
 export async function probeKeySource(
   probe: KeySourceProbe | undefined,
   fields: TrustedIssuerFields,
   before: TrustedIssuer | null,
 ): Promise<ProbedKeySource> {
-  const isUnchanged = before !== null && !isKeySourceChanged(before, fields);
+  const isUnchanged = before?.isActive === true && !isKeySourceChanged(before, fields);
   if (probe === undefined || fields.keySourceType === 'static_jwks' || !fields.isActive || isUnchanged)
     return NOT_PROBED;
   const report = await probe({

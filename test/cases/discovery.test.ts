@@ -167,17 +167,20 @@ describe('DSC-03: the jwks_uri of the document is unreachable', () => {
     const workload = await trustWorkload(server, {
       issuer_url: `${issuer.origin}${path}`,
       key_source_type: 'oidc_discovery',
-      // Not looked at while it is written: that would wait for the black hole too.
       is_active: false,
     });
-    await workload.update({ is_active: true });
-
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    // Switching it on looks at its keys, and waits for the black hole too.
+    const switchedOn = workload.update({ is_active: true });
+    await until(() => blackHole.connections() === 1);
+    vi.advanceTimersByTime(3000);
+    expect((await switchedOn).warnings).toHaveLength(1);
+
     let isAnswered = false;
     const pending = workload.token(key).finally(() => {
       isAnswered = true;
     });
-    await until(() => blackHole.connections() === 1);
+    await until(() => blackHole.connections() === 2);
     vi.advanceTimersByTime(2999);
     // A whole other request goes through, and this one still waits.
     expect((await server.send('GET', '/healthz')).status).toBe(200);

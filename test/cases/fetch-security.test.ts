@@ -485,16 +485,20 @@ describe('FET-14: an issuer that can’t be reached lets everyone wait', () => {
     const blackHole = await startBlackHole();
     const key = ecKey('k1');
     const other = ecKey('k2');
-    // Not looked at while it is written: that would wait as well.
     const workload = await trustAt(`${blackHole.origin}/keys`, { is_active: false });
-    await workload.update({ is_active: true });
     const healthy = await trustAt(publish(other).url);
     const detail = `key set at ${blackHole.origin}/keys: no complete answer within 3 s (TLS handshake)`;
 
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    // Switching it on looks at its keys, and waits as well.
+    const switchedOn = workload.update({ is_active: true });
+    await until(() => blackHole.connections() === 1);
+    vi.advanceTimersByTime(3000);
+    expect((await switchedOn).warnings).toHaveLength(1);
+
     let answered = 0;
     const first = Array.from({ length: 20 }, () => workload.token(key).finally(() => (answered += 1)));
-    await until(() => blackHole.connections() === 1);
+    await until(() => blackHole.connections() === 2);
     // Nobody else waits with them.
     await expectIssued(server, await healthy.token(other));
     vi.advanceTimersByTime(2999);
@@ -503,17 +507,17 @@ describe('FET-14: an issuer that can’t be reached lets everyone wait', () => {
     vi.advanceTimersByTime(1);
     let seconds = 0;
     for (const answer of await Promise.all(first)) seconds = await expectUnavailable(server, answer, detail);
-    expect(blackHole.connections()).toBe(1);
+    expect(blackHole.connections()).toBe(2);
 
     // No timer moves any more: what is answered now was not waited for.
     for (let times = 0; times < 20; times += 1) {
       expect(await expectUnavailable(server, await workload.token(key), detail)).toBe(seconds);
     }
-    expect(blackHole.connections()).toBe(1);
+    expect(blackHole.connections()).toBe(2);
 
     server.clock.advance(seconds);
     const next = workload.token(key);
-    await until(() => blackHole.connections() === 2);
+    await until(() => blackHole.connections() === 3);
     vi.advanceTimersByTime(3000);
     // And longer than before.
     expect(await expectUnavailable(server, await next, detail)).toBeGreaterThanOrEqual(2);

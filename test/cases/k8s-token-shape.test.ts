@@ -78,6 +78,7 @@ const VARIANTS: readonly [string, readonly string[], Claims, Claims][] = [
   ['a pod’s token of 1.27, without jti and node', ['jti'], { node: undefined }, POD],
   ['one of kubectl create token, without pod', [], { pod: undefined, node: undefined }, {}],
   ['one bound to a Secret', ['jti'], { pod: undefined, node: undefined, secret: { name: 's', uid: '4' } }, {}],
+  ['one that names a node and no pod, so that the node proves nothing', [], { pod: undefined }, {}],
   ['a full one of 1.32', [], {}, { ...POD, node: 'node-1' }],
 ];
 
@@ -138,7 +139,7 @@ describe('K8S-04: old clusters send no kid', () => {
     ['empty', ''],
   ])('K8S-04: %s, it is refused by default', async (_name, kid) => {
     const answer = await server.token(freshAssertion().withHeader({ kid }).build());
-    await expectRefused(server, answer, 'kid_missing', 'no kid, and the issuer has 1 keys');
+    await expectRefused(server, answer, 'kid_missing', 'no kid, and the issuer has 1 key');
   });
 
   it.each([

@@ -41,6 +41,11 @@ describe('TIM-01: times may have fractions of a second', () => {
     expect(answer.json.expires_in).toBe(599);
   });
 
+  it('TIM-01: less than a second of life is none', async () => {
+    server.clock.set(1893456000);
+    await expectRefused(server, await server.token(reusable.assertion('job', times).build()), 'expired');
+  });
+
   it('TIM-01: the leeway ends with the fraction, not with the second after it', async () => {
     server.clock.set(1893456060);
     await expectIssued(server, await server.token(freshAssertion().with(times).build()));
@@ -212,6 +217,13 @@ describe('TIM-08: an absurd end is refused, and nothing breaks on the way to the
     );
     expect(explained).toMatchObject({ reason });
     expect(explained.checks.at(-1)).toEqual({ name: 'time', detail: evidence.detail });
+  });
+
+  it('TIM-08: so is an absurd beginning', async () => {
+    for (const claim of ['iat', 'nbf']) {
+      const detail = `${claim} is -1e+50`;
+      await expectRefused(server, await server.token(withTexts({ [claim]: '-1e50' })), 'time_claim_invalid', detail);
+    }
   });
 });
 

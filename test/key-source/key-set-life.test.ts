@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { backoffSeconds, refreshDelaySeconds } from '../../src/key-source/key-set-life.ts';
+import {
+  backoffSeconds,
+  MAX_BACKOFF_WITHOUT_KEYS_SECONDS,
+  refreshDelaySeconds,
+} from '../../src/key-source/key-set-life.ts';
 
 describe('the time until a set is refreshed', () => {
   it.each([
@@ -24,8 +28,14 @@ describe('the pause after failures', () => {
     [6, 60],
     [1000, 60],
   ])('after %i in a row is %i seconds, of which jitter takes at most half', (failures, seconds) => {
-    expect(backoffSeconds(failures, 0)).toBe(seconds);
-    expect(backoffSeconds(failures, 0.5)).toBe(Math.round(seconds * 0.75));
-    expect(backoffSeconds(failures, 1)).toBe(seconds / 2);
+    expect(backoffSeconds(failures, 0, 60)).toBe(seconds);
+    expect(backoffSeconds(failures, 0.5, 60)).toBe(Math.round(seconds * 0.75));
+    expect(backoffSeconds(failures, 1, 60)).toBe(seconds / 2);
+  });
+
+  it('ROT-11: is at most five seconds while there is no set at all', () => {
+    expect([1, 2, 3, 9].map((failures) => backoffSeconds(failures, 0, MAX_BACKOFF_WITHOUT_KEYS_SECONDS))).toEqual([
+      2, 4, 5, 5,
+    ]);
   });
 });
