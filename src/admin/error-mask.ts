@@ -6,11 +6,9 @@
 import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Log } from '../observe/log.ts';
+import { withoutCredentials } from '../observe/redaction.ts';
 import type { AdminContext } from './admin-context.ts';
 import { ADMIN_ERROR_CODES } from './admin-error.ts';
-
-/** GraphQL repeats a value that does not fit, and one of ours is an assertion. Answers end up in tickets and chats. */
-const COMPACT_JWS = /[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g;
 
 export type ErrorMask = {
   readonly maskError: (error: unknown) => Error;
@@ -34,13 +32,25 @@ export function createErrorMask(log: Pick<Log, 'error'>): ErrorMask {
         if (Array.isArray(result) || !('errors' in result)) return;
         for (const error of result.errors ?? []) {
           if (causes.has(error)) log.error({ request_id: requestId, error: rootCause(causes.get(error)) }, 'fault');
-          error.message = error.message.replace(COMPACT_JWS, '[redacted]');
+          error.message = withoutValues(error.message);
           error.extensions.code ??= ADMIN_ERROR_CODES.invalidArgument;
           error.extensions.request_id = requestId;
         }
       },
     },
   };
+}
+
+/**
+ * GraphQL repeats a value that does not fit, and one of ours is an assertion, another may be a key. Answers end up in
+ * tickets and chats: what stays is which variable, where in it, and what was expected.
+ */
+function withoutValues(message: string): string {
+  const where = / at ("[\w.[\]]+")(?=; [A-Z])/.exec(message)?.[1];
+  const reason = message
+    .replace(/ got invalid value [\s\S]*; (?=[A-Z])/, `${where === undefined ? '' : ` at ${where}`} does not fit: `)
+    .replace(/(,? found:?|(?<=value):) [\s\S]*$/, '');
+  return withoutCredentials(reason);
 }
 
 /** GraphQL wraps what a resolver threw; an error that is GraphQL's all the way down was written for the caller. */

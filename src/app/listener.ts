@@ -3,7 +3,7 @@
  * nothing of what is served.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer, type RequestListener, STATUS_CODES } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ListenAddress } from '../setting-values.ts';
 
@@ -38,10 +38,17 @@ export async function listen(handler: RequestListener, { host, port }: ListenAdd
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       connectionsCheckingInterval: 2_000,
+      // Node would answer by itself, without a request id.
+      requireHostHeader: false,
     },
-    handler,
+    (request, response) => {
+      const hasHost = request.headers.host !== undefined || request.httpVersion !== '1.1';
+      if (hasHost) handler(request, response);
+      else answerEmpty(response, 400);
+    },
   );
   server.on('clientError', answerBrokenRequest);
+  server.on('checkExpectation', (_request, response) => answerEmpty(response, 417));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -64,6 +71,11 @@ export async function listen(handler: RequestListener, { host, port }: ListenAdd
         });
       }),
   };
+}
+
+/** What HTTP itself refuses (RFC 9112 §3.2, RFC 9110 §10.1.1). */
+function answerEmpty(response: ServerResponse, status: number): void {
+  response.writeHead(status, { connection: 'close', 'content-length': 0, 'x-request-id': randomUUID() }).end();
 }
 
 /** Every answer carries a request id, even one to bytes that never became a request. */

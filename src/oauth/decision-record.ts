@@ -3,6 +3,7 @@ import { explainRefusal } from '../assertion/explain-refusal.ts';
 import type { AssertionFacts } from '../assertion/verification-trace.ts';
 import type { GrantRefusal } from '../issuance/grant.ts';
 import type { AuditEntry, AuditOutcome } from '../observe/audit-log.ts';
+import { withoutCredentials } from '../observe/redaction.ts';
 import type { AuthenticationRefusal, OAuthError } from './oauth-error.ts';
 
 /** Where a request came from. */
@@ -46,7 +47,7 @@ export function decisionRecord(
     subject: bounded(facts.subject),
     clientId,
     ipAddress: origin.ipAddress,
-    userAgent: bounded(origin.userAgent ?? undefined),
+    userAgent: bounded(origin.userAgent === null ? undefined : withoutCredentials(origin.userAgent)),
     evidence: { ...evidenceOf(facts), ...evidenceOfDecision(decision) },
   };
 }
@@ -72,7 +73,8 @@ function outcomeOf(decision: Decision): AuditOutcome {
 
 function presentedClient(decision: Decision): string | null {
   if (decision.kind !== 'refused') return null;
-  return decision.refusal.reason === 'client_unknown' ? decision.refusal.presentedClientId : null;
+  // The two halves of client credentials get mixed up: this may be the secret.
+  return decision.refusal.reason === 'client_unknown' ? withoutCredentials(decision.refusal.presentedClientId) : null;
 }
 
 function evidenceOf(facts: AssertionFacts): Record<string, unknown> {
@@ -95,7 +97,7 @@ function evidenceOfDecision(decision: Decision): Readonly<Record<string, unknown
     case 'accepted':
       return decision.evidence;
     case 'denied':
-      return { detail: decision.denial.detail };
+      return { detail: withoutCredentials(decision.denial.detail).slice(0, MAX_TEXT_LENGTH) };
     case 'malformed':
       return { detail: decision.error.description };
     case 'refused':

@@ -3,6 +3,7 @@
  * are made; the redaction here is the second lock on the door.
  */
 import { pino, stdTimeFunctions } from 'pino';
+import { withoutCredentials } from './redaction.ts';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -28,9 +29,6 @@ const SECRET_NAMES = [
   'private_key',
 ];
 
-/** Compact JWS and the like, wherever they turn up in a text: three long base64url parts. */
-const COMPACT_JWS = /[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g;
-
 /** A logger that writes to stdout, or to `write` in tests. */
 export function createLog(level: LogLevel, write?: (line: string) => void): Log {
   const options = {
@@ -47,16 +45,12 @@ export function createLog(level: LogLevel, write?: (line: string) => void): Log 
 
 /** A fault for the log: kind, message and stack, with anything that looks like a token cut out, and its causes. */
 export function describeFault(fault: unknown): unknown {
-  if (!(fault instanceof Error)) return { message: cutTokens(String(fault)) };
+  if (!(fault instanceof Error)) return { message: withoutCredentials(String(fault)) };
   return {
     name: fault.name,
-    message: cutTokens(fault.message),
+    message: withoutCredentials(fault.message),
     ...('code' in fault && { code: String(fault.code) }),
-    stack: cutTokens(fault.stack ?? ''),
+    stack: withoutCredentials(fault.stack ?? ''),
     ...(fault.cause !== undefined && { cause: describeFault(fault.cause) }),
   };
-}
-
-function cutTokens(text: string): string {
-  return text.replace(COMPACT_JWS, '[redacted]');
 }
