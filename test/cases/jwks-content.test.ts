@@ -218,7 +218,7 @@ describe('JWK-06: a token without kid', () => {
     const key = ecKey('a');
     const workload = await publishing([key.entry], { issuer_type: 'kubernetes_sa' });
     const nameless = () => ask(workload, key, { kid: undefined });
-    await expectRefused(server, await nameless(), 'kid_missing', 'no kid, and the issuer has 1 keys');
+    await expectRefused(server, await nameless(), 'kid_missing', 'no kid, and the issuer has 1 key');
     await workload.update({ require_kid: false });
     await expectIssued(server, await nameless());
   });
