@@ -5,7 +5,7 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { Log } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { OAuthError } from './oauth-error.ts';
+import { temporarilyUnavailable } from './oauth-error.ts';
 import { assignRequestId, requestIdOf } from './request-origin.ts';
 import { sendOAuthError } from './send-error.ts';
 
@@ -120,12 +120,6 @@ function answerFault({ log, metrics }: Routes) {
       next(error);
       return;
     }
-    const unavailable: OAuthError = {
-      status: 503,
-      error: 'temporarily_unavailable',
-      description: 'the request can not be decided right now, try again later',
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    };
-    sendOAuthError(response, unavailable);
+    sendOAuthError(response, temporarilyUnavailable(RETRY_AFTER_SECONDS));
   };
 }
