@@ -114,16 +114,19 @@ describe('LEK-03: nobody learns which clients, issuers or subjects there are', (
   });
 
   it('LEK-03: an unknown client takes as long as a known one with a wrong secret', async () => {
-    const seconds: Record<'nobody' | 'batch', number[]> = { nobody: [], batch: [] };
+    const milliseconds = { nobody: [] as number[], batch: [] as number[] };
+    const pair = ['nobody', 'batch'] as const;
     for (let round = 0; round < 60; round += 1) {
-      for (const client of ['nobody', 'batch'] as const) {
+      for (const client of round % 2 === 0 ? pair : pair.toReversed()) {
         const startedAt = performance.now();
         await withSecret(client);
-        seconds[client].push(performance.now() - startedAt);
+        milliseconds[client].push(performance.now() - startedAt);
       }
     }
-    const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length / 2] ?? Number.NaN;
-    const ratio = median(seconds.nobody) / median(seconds.batch);
-    expect(Math.abs(Math.log2(ratio))).toBeLessThan(0.8);
+    // The fast tenth: on a busy machine the median says more about its neighbours.
+    const typical = (values: number[]) => values.toSorted((a, b) => a - b)[values.length / 10] ?? Number.NaN;
+    const ratio = typical(milliseconds.nobody) / typical(milliseconds.batch);
+    expect(ratio).toBeGreaterThan(0.7);
+    expect(ratio).toBeLessThan(1.4);
   });
 });
