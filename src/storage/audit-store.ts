@@ -1,7 +1,8 @@
 /** The audit log at rest: `AuditLog` over `audit_logs`. Appends share transactions; nothing is ever changed. */
-import { and, count, desc, eq, gte, lt, lte, type SQL, sql } from 'drizzle-orm';
+
 import type { AuditFilter, AuditLog, AuditRecord } from '../observe/audit-log.ts';
 import type { Database } from './database.ts';
+import { and, count, desc, eq, gte, lt, lte, type SQL, sql } from './drizzle.ts';
 import { auditLogs } from './schema.ts';
 import type { WriteQueue } from './write-queue.ts';
 

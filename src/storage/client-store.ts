@@ -1,9 +1,10 @@
 /** Clients and their secrets at rest. Rows are `Client` and `ClientSecret` as they are: the columns do the parsing. */
-import { asc, count, eq, sql } from 'drizzle-orm';
+
 import type { Client, ClientSecret } from '../issuance/client.ts';
 import type { Clients } from '../issuance/ports.ts';
 import type { Page, Paged } from '../registry/registry-store.ts';
 import type { Database } from './database.ts';
+import { asc, count, eq, sql } from './drizzle.ts';
 import { clientSecrets, clients } from './schema.ts';
 import { StorageError } from './storage-error.ts';
 import { orConflict } from './unique-conflict.ts';

@@ -1,7 +1,8 @@
 /** Single use of assertions: `ReplayStore` over `replay_claims`. The unique key decides, never a look beforehand. */
-import { eq, sql } from 'drizzle-orm';
+
 import type { ReplayClaim, ReplayStore } from '../assertion/ports.ts';
 import type { Database } from './database.ts';
+import { eq, sql } from './drizzle.ts';
 import { replayClaims } from './schema.ts';
 import type { WriteQueue } from './write-queue.ts';
 

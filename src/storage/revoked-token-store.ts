@@ -1,7 +1,8 @@
 /** The deny list of our own access tokens: `RevokedTokens` over `revoked_tokens`. */
-import { eq, sql } from 'drizzle-orm';
+
 import type { RevokedTokens } from '../issuance/ports.ts';
 import type { Database } from './database.ts';
+import { eq, sql } from './drizzle.ts';
 import { revokedTokens } from './schema.ts';
 import type { WriteQueue } from './write-queue.ts';
 

@@ -2,12 +2,11 @@
  * The tables; nothing else. `migrations/` is generated from this file (`drizzle-kit generate`). Names are those of the
  * admin API and the declarative file; instants are whole seconds since the epoch.
  */
-import { sql } from 'drizzle-orm';
-import { check, index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import { ASSERTION_USES, ISSUER_TYPES, KEY_SOURCE_TYPES, type ManagedBy } from '../assertion/trusted-issuer.ts';
 import { ACCESS_TOKEN_SIGNING_ALGS } from '../issuance/client.ts';
 import { AUDIT_OUTCOMES, type AuditEntry } from '../observe/audit-log.ts';
 import { bytes, claimConditions, jsonObject, oneOf, stringList, stringMap } from './columns.ts';
+import { check, index, integer, sql, sqliteTable, text, uniqueIndex } from './drizzle.ts';
 
 const MANAGED_BY = ['api', 'file'] as const satisfies readonly ManagedBy[];
 const ACTOR_TYPES = ['workload', 'client', 'admin', 'system'] as const satisfies readonly AuditEntry['actorType'][];

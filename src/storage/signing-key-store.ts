@@ -1,8 +1,9 @@
 /** Our signing keys at rest: `SigningKeyStore` over `signing_keys`. Private parts leave this file unsealed, once. */
-import { and, asc, eq, gt, isNull, or } from 'drizzle-orm';
+
 import type { SigningKeyStore } from '../issuance/ports.ts';
 import type { SigningKey } from '../issuance/signing-key.ts';
 import type { Database } from './database.ts';
+import { and, asc, eq, gt, isNull, or } from './drizzle.ts';
 import { signingKeys } from './schema.ts';
 import { seal, unseal } from './sealing.ts';
 import { writeTransaction } from './write-transaction.ts';

@@ -2,11 +2,12 @@
  * Trusted issuers at rest. Rows are `TrustedIssuer` as they are: the columns do the parsing. The issuer strings stand
  * in `issuer_urls` once more, which makes them unique and finds a row by any of them; only this file writes both.
  */
-import { and, asc, count, eq, getTableColumns, sql } from 'drizzle-orm';
+
 import type { TrustedIssuers } from '../assertion/ports.ts';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import type { Page, Paged, TrustedIssuerFilter } from '../registry/registry-store.ts';
 import type { Database } from './database.ts';
+import { and, asc, count, eq, getTableColumns, sql } from './drizzle.ts';
 import { issuerUrls, trustedIssuers } from './schema.ts';
 import { StorageError } from './storage-error.ts';
 import { orConflict } from './unique-conflict.ts';

@@ -1,9 +1,10 @@
 /** Workload bindings at rest. Rows are `WorkloadBinding` as they are: the columns do the parsing. */
-import { and, asc, count, eq, sql } from 'drizzle-orm';
+
 import type { WorkloadBindings } from '../assertion/ports.ts';
 import type { WorkloadBinding } from '../assertion/workload-binding.ts';
 import type { Page, Paged, WorkloadBindingFilter } from '../registry/registry-store.ts';
 import type { Database } from './database.ts';
+import { and, asc, count, eq, sql } from './drizzle.ts';
 import { workloadBindings } from './schema.ts';
 import { StorageError } from './storage-error.ts';
 import { orConflict } from './unique-conflict.ts';
