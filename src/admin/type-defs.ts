@@ -154,6 +154,8 @@ const registryTypes = /* GraphQL */ `
     claims: Map!
     token_claims: Map!
     is_active: Boolean!
+    "api or file"
+    managed_by: String!
     "What you should know about what you just wrote; empty when read."
     warnings: [String!]!
     created_at: Int64!

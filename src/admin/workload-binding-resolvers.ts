@@ -62,6 +62,7 @@ function workloadBindingType({ binding, warnings }: WrittenWorkloadBinding) {
   return {
     ...workloadBindingFieldsOf(binding),
     id: binding.id,
+    managed_by: binding.managedBy,
     warnings,
     created_at: binding.createdAt,
     updated_at: binding.updatedAt,

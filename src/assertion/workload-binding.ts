@@ -1,5 +1,7 @@
 /** The workload binding: which subject of which trusted issuer acts as which client. */
 
+import type { ManagedBy } from './trusted-issuer.ts';
+
 /** A JSON value that a claim condition may ask for; compared with its type (`true` is not `"true"`). */
 export type ClaimValue = string | number | boolean;
 
@@ -15,6 +17,7 @@ export type WorkloadBinding = {
   /** Claim name to template, for the issued token. */
   readonly tokenClaims: Readonly<Record<string, string>>;
   readonly isActive: boolean;
+  readonly managedBy: ManagedBy;
   readonly createdAt: number;
   readonly updatedAt: number;
 };

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { DEFAULT_ALGORITHMS } from '../assertion/jws-algorithm.ts';
 import type { TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
+import type { WorkloadBinding } from '../assertion/workload-binding.ts';
 import type { Client } from './client.ts';
 import type { Clients } from './ports.ts';
 
@@ -87,7 +88,7 @@ function contentRevision(jwks: string): number {
   return createHash('sha256').update(jwks).digest().readUIntBE(0, 6);
 }
 
-function selfBinding(client: Client, trustedIssuerId: string) {
+function selfBinding(client: Client, trustedIssuerId: string): WorkloadBinding {
   return {
     id: trustedIssuerId,
     trustedIssuerId,
@@ -96,6 +97,7 @@ function selfBinding(client: Client, trustedIssuerId: string) {
     claims: {},
     tokenClaims: {},
     isActive: true,
+    managedBy: client.managedBy,
     createdAt: client.createdAt,
     updatedAt: client.updatedAt,
   };

@@ -30,6 +30,7 @@ export function shortFormBindings(
       claims: {},
       tokenClaims: {},
       isActive: true,
+      managedBy: issuer.managedBy,
       createdAt: now,
       updatedAt: now,
     };

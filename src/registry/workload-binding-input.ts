@@ -82,7 +82,9 @@ export function bindingSubjectProblems(subject: string, issuerType: IssuerType):
 }
 
 /** The binding's fields under their outside names; `client_id` is the row's id. */
-export function workloadBindingFieldsOf(binding: Omit<WorkloadBinding, 'id' | 'createdAt' | 'updatedAt'>) {
+export function workloadBindingFieldsOf(
+  binding: Omit<WorkloadBinding, 'id' | 'managedBy' | 'createdAt' | 'updatedAt'>,
+) {
   return {
     trusted_issuer_id: binding.trustedIssuerId,
     client_id: binding.clientRowId,

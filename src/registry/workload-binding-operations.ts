@@ -78,6 +78,7 @@ export function createWorkloadBindingOperations(context: RegistryContext): Workl
         const binding: WorkloadBinding = {
           ...rowFields(parsed.value, ends.value),
           id: randomUUID(),
+          managedBy: 'api',
           createdAt: now,
           updatedAt: now,
         };
@@ -99,6 +100,7 @@ export function createWorkloadBindingOperations(context: RegistryContext): Workl
         if (!update.ok) return update;
         const current = await store.findWorkloadBinding(update.value.id);
         if (current === null) return notFound(update.value.id);
+        if (current.managedBy === 'file') return managedByFile(current);
         const parsed = parseWorkloadBindingUpdate(update.value.changes, current);
         if (!parsed.ok) return err(invalidInput(parsed.error));
         const ends = await resolveEnds(parsed.value);
@@ -126,14 +128,8 @@ export function createWorkloadBindingOperations(context: RegistryContext): Workl
       return context.write({ resourceType: 'workload_binding', verb: 'deleted', row }, origin, async () => {
         const binding = await store.findWorkloadBinding(id);
         if (binding === null) return notFound(id);
-        const issuer = await store.findTrustedIssuer(binding.trustedIssuerId);
+        if (binding.managedBy === 'file') return managedByFile(binding);
         const client = await store.findClient(binding.clientRowId);
-        if (issuer?.managedBy === 'file') {
-          return err({ code: 'managed_by_file', resourceType: 'trusted_issuer', id: issuer.id });
-        }
-        if (client?.managedBy === 'file') {
-          return err({ code: 'managed_by_file', resourceType: 'client', id: client.id });
-        }
         if (!(await store.deleteWorkloadBinding(id))) return notFound(id);
         await audit.changed('workload_binding', 'deleted', origin, auditRow(binding, client), {
           deleted: shownFields(workloadBindingFieldsOf(binding)),
@@ -159,6 +155,10 @@ function auditRow(binding: WorkloadBinding, client: Client | null) {
     subject: binding.subject,
     clientId: client?.clientId ?? null,
   };
+}
+
+function managedByFile({ id }: WorkloadBinding): Result<never, RegistryError> {
+  return err({ code: 'managed_by_file', resourceType: 'workload_binding', id });
 }
 
 function notFound(id: string): Result<never, RegistryError> {

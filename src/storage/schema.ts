@@ -2,6 +2,7 @@
  * The tables; nothing else. `migrations/` is generated from this file (`drizzle-kit generate`). Names are those of the
  * admin API and the declarative file; instants are whole seconds since the epoch.
  */
+import { DENIED_MEMBERS } from '../assertion/deny-list.ts';
 import { ASSERTION_USES, ISSUER_TYPES, KEY_SOURCE_TYPES, type ManagedBy } from '../assertion/trusted-issuer.ts';
 import { ACCESS_TOKEN_SIGNING_ALGS } from '../issuance/client.ts';
 import { AUDIT_OUTCOMES, type AuditEntry } from '../observe/audit-log.ts';
@@ -122,6 +123,8 @@ export const workloadBindings = sqliteTable(
     claims: claimConditions('claims').notNull(),
     tokenClaims: stringMap('token_claims').notNull(),
     isActive: flag('is_active'),
+    // Bindings from before there was a declarative file are all the API's.
+    managedBy: oneOf(MANAGED_BY)('managed_by').notNull().default('api'),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
   },
@@ -130,6 +133,30 @@ export const workloadBindings = sqliteTable(
     index('workload_bindings_subject').on(table.trustedIssuerId, table.subject),
     index('workload_bindings_client_row_id').on(table.clientRowId),
     index('workload_bindings_created_at').on(table.createdAt, table.id),
+  ],
+);
+
+/** Workloads that are cut off whatever their issuer and bindings say. Each entry names one member of an identity. */
+export const denyListEntries = sqliteTable(
+  'deny_list_entries',
+  {
+    id: text('id').primaryKey(),
+    trustedIssuerId: text('trusted_issuer_id')
+      .notNull()
+      .references(() => trustedIssuers.id, { onDelete: 'cascade' }),
+    member: oneOf(DENIED_MEMBERS)('member').notNull(),
+    value: text('value').notNull(),
+    reason: text('reason').notNull(),
+    /** Null: until it is removed. */
+    expiresAt: integer('expires_at'),
+    managedBy: oneOf(MANAGED_BY)('managed_by').notNull(),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (table) => [
+    // An entry of the file and one of the API may say the same: neither may lift the other's.
+    uniqueIndex('deny_list_entries_unique').on(table.trustedIssuerId, table.member, table.value, table.managedBy),
+    index('deny_list_entries_created_at').on(table.createdAt, table.id),
   ],
 );
 

@@ -474,7 +474,7 @@ describe('every refused write', () => {
 describe('rows of the declarative file', () => {
   const fileClient = { ...CLIENT, managedBy: 'file' as const };
   const fileIssuer = { ...CLUSTER, managedBy: 'file' as const };
-  const rows = { clients: [fileClient], issuers: [fileIssuer], bindings: [BINDING] };
+  const rows = { clients: [fileClient], issuers: [fileIssuer], bindings: [{ ...BINDING, managedBy: 'file' as const }] };
 
   it.each<[string, (registry: World['registry']) => Promise<unknown>]>([
     ['update a client', (r) => r.updateClient({ id: CLIENT.id, name: 'x' }, ORIGIN)],
