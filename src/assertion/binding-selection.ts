@@ -9,6 +9,9 @@ import { parseTokenClaimTemplate, renderTokenClaim, type TemplateValueName } fro
 import type { BoundClient, VerifiedAssertion } from './verified-workload.ts';
 import type { WorkloadBinding } from './workload-binding.ts';
 
+/** The node of a Kubernetes token, or a member of it, as a claim path. */
+const NODE_CLAIM = /^kubernetes\.io\.node(\.|$)/;
+
 /** The active bindings whose claim conditions hold, at least one. */
 export function matchBindings(
   assertion: VerifiedAssertion,
@@ -20,16 +23,19 @@ export function matchBindings(
   if (active.length === 0) return err({ reason: 'binding_disabled', subject });
   let firstFailure: AssertionRefusal | null = null;
   const matching = active.filter((binding) => {
-    const failure = failedCondition(binding, assertion.claims);
+    const failure = failedCondition(binding, assertion);
     firstFailure ??= failure;
     return failure === null;
   });
   return matching.length === 0 && firstFailure !== null ? err(firstFailure) : ok(matching);
 }
 
-function failedCondition(binding: WorkloadBinding, claims: Readonly<Record<string, unknown>>): AssertionRefusal | null {
+function failedCondition(binding: WorkloadBinding, assertion: VerifiedAssertion): AssertionRefusal | null {
+  const { claims, kubernetes } = assertion;
   for (const [claim, expected] of Object.entries(binding.claims)) {
-    const presented = claimAt(claims, claim);
+    // Whoever may request tokens can bind one to any node (KEP-4193): only a pod's token says where it runs.
+    const isUnproven = NODE_CLAIM.test(claim) && kubernetes !== null && kubernetes.pod === null;
+    const presented = isUnproven ? undefined : claimAt(claims, claim);
     if (presented !== expected) {
       return {
         reason: 'claim_condition_failed',

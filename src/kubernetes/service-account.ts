@@ -10,8 +10,8 @@ import { err, ok, type Result } from '../result.ts';
 
 /** RFC 1123 label, as Kubernetes names namespaces. */
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-/** RFC 1123 subdomain, as Kubernetes names ServiceAccounts: dots allowed, up to 253 characters. */
-const SERVICE_ACCOUNT_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+/** RFC 1123 subdomain, as Kubernetes names ServiceAccounts, pods and nodes: dots allowed, up to 253 characters. */
+const OBJECT_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
 /** The form that every ServiceAccount's subject has. */
 export const SERVICE_ACCOUNT_SUBJECT_FORM = 'system:serviceaccount:<namespace>:<name>';
@@ -25,7 +25,12 @@ export function parseServiceAccountSubject(
 ): { readonly namespace: string; readonly name: string } | null {
   const [system, kind, namespace = '', name = '', ...more] = subject.split(':');
   const wellFormed = system === 'system' && kind === 'serviceaccount' && more.length === 0;
-  return wellFormed && NAMESPACE.test(namespace) && SERVICE_ACCOUNT_NAME.test(name) ? { namespace, name } : null;
+  return wellFormed && NAMESPACE.test(namespace) && isObjectName(name) ? { namespace, name } : null;
+}
+
+/** Whether a ServiceAccount, a pod or a node can have this name. */
+export function isObjectName(name: string): boolean {
+  return OBJECT_NAME.test(name);
 }
 
 /** Whether the claims are those of a legacy Secret token, whatever issuer they name. */
@@ -82,6 +87,7 @@ function readPod(pod: unknown): Result<KubernetesIdentity['pod'], AssertionRefus
   const object = asObject(pod);
   if (object === null || typeof object.name !== 'string' || object.name === '')
     return missing('kubernetes.io.pod.name');
+  if (!isObjectName(object.name)) return malformed('kubernetes.io.pod.name', object.name);
   if (typeof object.uid !== 'string' || object.uid === '') return missing('kubernetes.io.pod.uid');
   return ok({ name: object.name, uid: object.uid });
 }
@@ -92,6 +98,8 @@ function readNode(node: unknown): Result<KubernetesIdentity['node'], AssertionRe
   const object = asObject(node);
   if (object === null || typeof object.name !== 'string' || object.name === '')
     return missing('kubernetes.io.node.name');
+  // Names for runners are made of it: a cluster must not be able to sign a / into one.
+  if (!isObjectName(object.name)) return malformed('kubernetes.io.node.name', object.name);
   return ok({ name: object.name, uid: typeof object.uid === 'string' && object.uid !== '' ? object.uid : null });
 }
 
@@ -103,4 +111,8 @@ function asObject(value: unknown): Readonly<Record<string, unknown>> | null {
 
 function missing(claim: string): Result<never, AssertionRefusal> {
   return err({ reason: 'kubernetes_claims_missing', missing: claim });
+}
+
+function malformed(claim: string, presented: string): Result<never, AssertionRefusal> {
+  return err({ reason: 'kubernetes_claims_malformed', claim, presented: presented.slice(0, 400) });
 }
