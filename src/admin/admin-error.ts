@@ -19,7 +19,12 @@ export const ADMIN_ERROR_CODES = {
 
 export type AdminErrorCode = (typeof ADMIN_ERROR_CODES)[keyof typeof ADMIN_ERROR_CODES];
 
-const RESOURCE_NAMES = { client: 'client', trusted_issuer: 'trusted issuer', workload_binding: 'workload binding' };
+const RESOURCE_NAMES = {
+  client: 'client',
+  trusted_issuer: 'trusted issuer',
+  workload_binding: 'workload binding',
+  deny_list_entry: 'deny list entry',
+};
 
 /** The value, or the refusal thrown in the admin API's own words. */
 export function valueOrThrow<T>(result: Result<T, RegistryError>): T {

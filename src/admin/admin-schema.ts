@@ -4,6 +4,7 @@ import { createSchema } from 'graphql-yoga';
 import type { AdminContext } from './admin-context.ts';
 import { auditLogResolvers } from './audit-log-resolvers.ts';
 import { clientResolvers } from './client-resolvers.ts';
+import { denyListResolvers } from './deny-list-resolvers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { inputTypeDefs } from './input-type-defs.ts';
 import { scalars } from './scalars.ts';
@@ -20,6 +21,7 @@ export function createAdminSchema(dependencies: AdminDependencies): GraphQLSchem
       clientResolvers(dependencies),
       trustedIssuerResolvers(dependencies),
       workloadBindingResolvers(dependencies),
+      denyListResolvers(dependencies),
       auditLogResolvers(dependencies),
       serverResolvers(dependencies),
     ],

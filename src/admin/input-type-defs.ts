@@ -128,6 +128,33 @@ const workloadBindingInputs = /* GraphQL */ `
   }
 `;
 
+const denyListInputs = /* GraphQL */ `
+  "Exactly one of subject, node_name, pod_uid and service_account_uid, compared byte for byte."
+  input AddDenyListEntryRequest {
+    trusted_issuer_id: String!
+    subject: String
+    "kubernetes_sa only, as the uids."
+    node_name: String
+    pod_uid: String
+    service_account_uid: String
+    reason: String!
+    "Seconds since the epoch. Absent, null or 0: until it is removed."
+    expires_at: Int64
+  }
+
+  "Fields that are absent or null stay as they are."
+  input UpdateDenyListEntryRequest {
+    id: ID!
+    reason: String
+    "0: until it is removed."
+    expires_at: Int64
+  }
+
+  input DenyListEntryRequest {
+    id: ID!
+  }
+`;
+
 const otherInputs = /* GraphQL */ `
   "At most 100 rows a page; 10 if not given. Pages count from 1."
   input PaginationRequest {
@@ -151,6 +178,11 @@ const otherInputs = /* GraphQL */ `
     "A client's id or client_id."
     client_id: String
     subject: String
+    pagination: PaginationRequest
+  }
+
+  input ListDenyListEntriesRequest {
+    trusted_issuer_id: String
     pagination: PaginationRequest
   }
 
@@ -185,4 +217,4 @@ const otherInputs = /* GraphQL */ `
   }
 `;
 
-export const inputTypeDefs = [clientInputs, trustedIssuerInputs, workloadBindingInputs, otherInputs];
+export const inputTypeDefs = [clientInputs, trustedIssuerInputs, workloadBindingInputs, denyListInputs, otherInputs];

@@ -11,6 +11,8 @@ const operations = /* GraphQL */ `
     _trusted_issuers(params: ListTrustedIssuersRequest): TrustedIssuers!
     _workload_binding(params: WorkloadBindingRequest!): WorkloadBinding!
     _workload_bindings(params: ListWorkloadBindingsRequest): WorkloadBindings!
+    _deny_list_entry(params: DenyListEntryRequest!): DenyListEntry!
+    _deny_list_entries(params: ListDenyListEntriesRequest): DenyListEntries!
     "Newest first."
     _audit_logs(params: ListAuditLogRequest): AuditLogs!
     "Runs the verification on an assertion without using it up."
@@ -32,6 +34,10 @@ const operations = /* GraphQL */ `
     _add_workload_binding(params: AddWorkloadBindingRequest!): WorkloadBinding!
     _update_workload_binding(params: UpdateWorkloadBindingRequest!): WorkloadBinding!
     _delete_workload_binding(params: WorkloadBindingRequest!): Response!
+    "Cuts off one subject, node, pod or account of an issuer, whatever its bindings say."
+    _add_deny_list_entry(params: AddDenyListEntryRequest!): DenyListEntry!
+    _update_deny_list_entry(params: UpdateDenyListEntryRequest!): DenyListEntry!
+    _delete_deny_list_entry(params: DenyListEntryRequest!): Response!
     _rotate_signing_key(params: RotateSigningKeyRequest): SigningKey!
   }
 `;
@@ -165,6 +171,30 @@ const registryTypes = /* GraphQL */ `
   type WorkloadBindings {
     pagination: Pagination!
     workload_bindings: [WorkloadBinding!]!
+  }
+
+  "One of subject, node_name, pod_uid and service_account_uid is set."
+  type DenyListEntry {
+    id: ID!
+    trusted_issuer_id: String!
+    subject: String
+    node_name: String
+    pod_uid: String
+    service_account_uid: String
+    reason: String!
+    "Null: until it is removed."
+    expires_at: Int64
+    "api or file"
+    managed_by: String!
+    "What you should know about what you just wrote; empty when read."
+    warnings: [String!]!
+    created_at: Int64!
+    updated_at: Int64!
+  }
+
+  type DenyListEntries {
+    pagination: Pagination!
+    deny_list_entries: [DenyListEntry!]!
   }
 `;
 

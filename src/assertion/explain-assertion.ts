@@ -73,6 +73,8 @@ function describePassed(step: VerificationStep, facts: AssertionFacts): string {
     case 'platform_claims':
       if (!kubernetes) return 'this issuer type has no further claims';
       return `namespace ${kubernetes.namespace}, pod ${kubernetes.pod?.name ?? 'none'}, node ${kubernetes.node?.name ?? 'none'}`;
+    case 'deny_list':
+      return 'not on the deny list';
     case 'binding':
       return `bound to client ${JSON.stringify(facts.clientId)}`;
     case 'replay':

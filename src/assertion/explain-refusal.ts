@@ -108,11 +108,21 @@ export function explainRefusal(refusal: AssertionRefusal): RefusalExplanation {
         'The token was changed, or another issuer signed it. Clusters that share an issuer string need one each.',
       );
     case 'keys_unavailable':
-      return say(refusal.detail, 'Run "countersign issuer check", or paste the keys (key_source_type static_jwks).');
+      return say(
+        refusal.detail,
+        refusal.cause === 'key_shared'
+          ? 'Give each cluster a signing key of its own; if it is one cluster, keep one trusted issuer for it (additional_issuer_urls).'
+          : 'Run "countersign issuer check", or paste the keys (key_source_type static_jwks).',
+      );
     case 'subject_malformed':
       return say(`subject ${quote(refusal.subject)} is not of the form ${refusal.expectedForm}`, 'Check issuer_type.');
     case 'kubernetes_claims_missing':
       return say(`claim ${refusal.missing} is missing or not a name`, 'Use a token from the TokenRequest API.');
+    case 'kubernetes_claims_malformed':
+      return say(
+        `claim ${refusal.claim} is ${quote(refusal.presented)}, which is not a name of RFC 1123`,
+        'A cluster never signs this: find out who did.',
+      );
     case 'kubernetes_claims_disagree':
       return say(
         `sub says ${quote(refusal.subject)}, kubernetes.io says ${quote(refusal.fromClaims)}`,
@@ -125,6 +135,13 @@ export function explainRefusal(refusal: AssertionRefusal): RefusalExplanation {
       );
     case 'node_required':
       return say('the token names no node', 'Kubernetes 1.30 and later name it; or unset require_node.');
+    case 'workload_denied': {
+      const until = refusal.expiresAt === null ? 'until it is removed' : `until ${instant(refusal.expiresAt)}`;
+      return say(
+        `deny list entry ${refusal.entryId} cuts off ${refusal.member} ${quote(refusal.value)} ${until}: ${refusal.denialReason}`,
+        'Once the cause is gone, remove the entry: _delete_deny_list_entry, or in the declarative file.',
+      );
+    }
     case 'subject_not_bound':
       return say(
         `no binding for subject ${quote(refusal.subject)}`,

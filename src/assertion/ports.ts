@@ -3,6 +3,7 @@
  * Every method may reject: that is a fault (database down, bug) and becomes a 5xx, never bad credentials.
  */
 import type { Result } from '../result.ts';
+import type { DenyListEntry, IdentityMember } from './deny-list.ts';
 import type { KeySet } from './key-set.ts';
 import type { AssertionRefusal } from './refusal.ts';
 import type { TrustedIssuer } from './trusted-issuer.ts';
@@ -15,9 +16,32 @@ export type TrustedIssuers = {
   findById(id: string): Promise<TrustedIssuer | null>;
 };
 
+/** As much of a trusted issuer as the care for its keys needs between two fetches: small, since all of them are kept. */
+export type ActiveIssuer = Pick<
+  TrustedIssuer,
+  'id' | 'name' | 'keySourceType' | 'keySourceRevision' | 'keySourceUpdatedAt' | 'updatedAt'
+>;
+
+/** The registry as those see it who care for the keys of all issuers, asked about or not. */
+export type ActiveIssuers = {
+  /** Another number whenever the registry may have changed. Writes of other processes count within a second. */
+  generation(): Promise<number>;
+  /** All that are active now, in a fixed order. */
+  list(): Promise<readonly ActiveIssuer[]>;
+  /** One row as it is now. Not kept in memory: each is needed once an hour, and 10,000 of them are large. */
+  findById(id: string): Promise<TrustedIssuer | null>;
+  /** Calls the listener when a new generation begins. */
+  onMove(listener: () => void): void;
+};
+
 export type WorkloadBindings = {
   /** All bindings of one subject of one issuer, active or not. */
   findBySubject(trustedIssuerId: string, subject: string): Promise<readonly WorkloadBinding[]>;
+};
+
+export type DenyList = {
+  /** The issuer's entries that name any of these members, expired ones included. */
+  find(trustedIssuerId: string, members: readonly IdentityMember[]): Promise<readonly DenyListEntry[]>;
 };
 
 /** Keys of an issuer as they stand, or why there are none to be had right now. */
@@ -25,6 +49,8 @@ export type KeySetLookup =
   | { readonly available: true; readonly keySet: KeySet }
   | {
       readonly available: false;
+      /** `key_shared`: another issuer publishes one of its keys. `not_loaded`: anything else. */
+      readonly cause: 'not_loaded' | 'key_shared';
       /** For the admin: `discovery answered 403`, `connect ECONNREFUSED`, … Never shown to the caller. */
       readonly detail: string;
       readonly retryAfterSeconds: number;
@@ -35,7 +61,7 @@ export type IssuerKeys = {
   current(issuer: TrustedIssuer): Promise<KeySetLookup>;
   /**
    * Called when a `kid` is not in the current set: fetches again, at most once per issuer in
-   * `UNKNOWN_KID_COOLDOWN_SECONDS`; within that time it answers with the set that is there.
+   * `UNKNOWN_KID_COOLDOWN_SECONDS`, which says what that costs; within that time it answers with the set that is there.
    */
   refetch(issuer: TrustedIssuer): Promise<KeySetLookup>;
 };

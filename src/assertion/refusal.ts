@@ -3,6 +3,7 @@
  * reason to one answer); the audit record, the log and `_explain_assertion` carry all of it. Evidence holds claim
  * values and configuration, never the assertion, its signature or a secret.
  */
+import type { DeniedMember } from './deny-list.ts';
 
 export type AssertionRefusal =
   // 1. form and JOSE header
@@ -41,13 +42,28 @@ export type AssertionRefusal =
   | { readonly reason: 'key_ambiguous'; readonly keys: number }
   | { readonly reason: 'key_unfit'; readonly kid: string | null; readonly alg: string }
   | { readonly reason: 'signature_invalid'; readonly kid: string | null; readonly alg: string }
-  | { readonly reason: 'keys_unavailable'; readonly detail: string; readonly retryAfterSeconds: number }
+  | {
+      readonly reason: 'keys_unavailable';
+      readonly cause: 'not_loaded' | 'key_shared';
+      readonly detail: string;
+      readonly retryAfterSeconds: number;
+    }
   // 5. subject and bindings
   | { readonly reason: 'subject_malformed'; readonly subject: string; readonly expectedForm: string }
   | { readonly reason: 'kubernetes_claims_missing'; readonly missing: string }
+  | { readonly reason: 'kubernetes_claims_malformed'; readonly claim: string; readonly presented: string }
   | { readonly reason: 'kubernetes_claims_disagree'; readonly subject: string; readonly fromClaims: string }
   | { readonly reason: 'pod_required' }
   | { readonly reason: 'node_required' }
+  | {
+      readonly reason: 'workload_denied';
+      readonly entryId: string;
+      readonly member: DeniedMember;
+      readonly value: string;
+      /** The admin's own words. */
+      readonly denialReason: string;
+      readonly expiresAt: number | null;
+    }
   | { readonly reason: 'subject_not_bound'; readonly subject: string }
   | { readonly reason: 'binding_disabled'; readonly subject: string }
   | {

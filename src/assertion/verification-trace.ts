@@ -15,6 +15,7 @@ export const VERIFICATION_STEPS = [
   'key',
   'signature',
   'platform_claims',
+  'deny_list',
   'binding',
   'replay',
 ] as const;

@@ -8,11 +8,13 @@ import { checkAudience } from './audience.ts';
 import { type BoundPair, matchBindings, renderTokenClaims, selectClient } from './binding-selection.ts';
 import { claimAt } from './claim-path.ts';
 import { parseCompactJws, type UnverifiedAssertion } from './compact-jws.ts';
+import { denialInForce, membersOf } from './deny-list.ts';
 import { isSignatureValid } from './jws-algorithm.ts';
 import { selectKeys } from './key-selection.ts';
 import type { VerificationKey } from './key-set.ts';
 import type {
   BoundClients,
+  DenyList,
   IssuerKeys,
   KeySetLookup,
   PlatformRules,
@@ -30,6 +32,7 @@ import type { BoundClient, KubernetesIdentity, VerifiedAssertion, VerifiedWorklo
 export type VerificationPorts<C extends BoundClient> = {
   readonly trustedIssuers: TrustedIssuers;
   readonly issuerKeys: IssuerKeys;
+  readonly denyList: DenyList;
   readonly workloadBindings: WorkloadBindings;
   readonly clients: BoundClients<C>;
   readonly replayStore: ReplayStore;
@@ -106,7 +109,7 @@ export async function verifyAssertion<C extends BoundClient, G, D>(
   const signature = checkSignature(parsed.value, keys.value.candidates);
   if (!signature.ok) return refused(signature.error);
 
-  // 5. What the platform says about the workload, and the bindings: who may it act as?
+  // 5. What the platform says about the workload, the deny list, and the bindings: who may it act as?
   trace.begin('platform_claims');
   const platform = readPlatformClaims(ports.platformRules, subject.value, claims, issuer.value);
   if (!platform.ok) return refused(platform.error);
@@ -119,6 +122,11 @@ export async function verifyAssertion<C extends BoundClient, G, D>(
     kubernetes: platform.value,
   };
   trace.note({ kubernetes: platform.value });
+  // Only now are node, pod and account the issuer's word. Before the bindings, so that the reason on record is this one
+  // whatever they say, and an admin sees that a cut workload still calls.
+  trace.begin('deny_list');
+  const denial = await findDenial(ports.denyList, assertion, presented.now);
+  if (denial !== null) return refused(denial);
   trace.begin('binding');
   const pair = await findClient(ports, assertion, presented.clientId);
   if (!pair.ok) return refused(pair.error);
@@ -188,8 +196,8 @@ async function findKeys(
 ): Promise<Result<FoundKeys, AssertionRefusal>> {
   const select = (lookup: KeySetLookup): Result<FoundKeys, AssertionRefusal> => {
     if (!lookup.available) {
-      const { detail, retryAfterSeconds } = lookup;
-      return err({ reason: 'keys_unavailable', detail, retryAfterSeconds });
+      const { cause, detail, retryAfterSeconds } = lookup;
+      return err({ reason: 'keys_unavailable', cause, detail, retryAfterSeconds });
     }
     const candidates = selectKeys(header, lookup.keySet, issuer);
     return candidates.ok ? ok({ candidates: candidates.value, stale: lookup.keySet.stale }) : candidates;
@@ -215,6 +223,23 @@ function readPlatformClaims(
   issuer: TrustedIssuer,
 ): Result<KubernetesIdentity | null, AssertionRefusal> {
   return issuer.issuerType === 'kubernetes_sa' ? rules.readKubernetesIdentity(subject, claims, issuer) : ok(null);
+}
+
+async function findDenial(
+  denyList: DenyList,
+  { trustedIssuer, subject, kubernetes }: VerifiedAssertion,
+  now: number,
+): Promise<AssertionRefusal | null> {
+  const members = membersOf({
+    subject,
+    nodeName: kubernetes?.node?.name,
+    podUid: kubernetes?.pod?.uid,
+    serviceAccountUid: kubernetes?.serviceAccount.uid,
+  });
+  const entry = denialInForce(await denyList.find(trustedIssuer.id, members), now);
+  if (entry === null) return null;
+  const { id: entryId, member, value, reason: denialReason, expiresAt } = entry;
+  return { reason: 'workload_denied', entryId, member, value, denialReason, expiresAt };
 }
 
 async function findClient<C extends BoundClient>(

@@ -11,7 +11,9 @@ export type WorkloadClaim = {
   readonly subject: string;
   readonly namespace?: string;
   readonly service_account?: string;
+  readonly service_account_uid?: string;
   readonly pod?: string;
+  readonly pod_uid?: string;
   readonly node?: string;
 };
 
@@ -61,7 +63,8 @@ function workloadClaim({ issuer, subject, kubernetes }: WorkloadIdentity): Workl
     ...(kubernetes !== null && {
       namespace: kubernetes.namespace,
       service_account: kubernetes.serviceAccount.name,
-      ...(kubernetes.pod !== null && { pod: kubernetes.pod.name }),
+      service_account_uid: kubernetes.serviceAccount.uid,
+      ...(kubernetes.pod !== null && { pod: kubernetes.pod.name, pod_uid: kubernetes.pod.uid }),
       ...(kubernetes.node !== null && { node: kubernetes.node.name }),
     }),
   };

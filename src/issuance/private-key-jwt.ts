@@ -29,14 +29,17 @@ export function withSelfIssuedClients(
   ownIssuer: string,
 ): { readonly trustedIssuers: TrustedIssuers; readonly workloadBindings: WorkloadBindings } {
   const { trustedIssuers, workloadBindings } = ports;
+  const issuerOf = (client: Client | null) =>
+    client === null || client.jwks === null ? null : selfIssuer(client, client.jwks, ownIssuer);
   return {
     trustedIssuers: {
-      findById: (id) => trustedIssuers.findById(id),
+      findById: async (id) =>
+        isSelfIssued({ id })
+          ? issuerOf(await clients.findById(id.slice(ROW_PREFIX.length)))
+          : trustedIssuers.findById(id),
       async findByIssuerUrl(iss) {
         const registered = await trustedIssuers.findByIssuerUrl(iss);
-        if (registered !== null) return registered;
-        const client = await clients.findByClientId(iss);
-        return client === null || client.jwks === null ? null : selfIssuer(client, client.jwks, ownIssuer);
+        return registered ?? issuerOf(await clients.findByClientId(iss));
       },
     },
     workloadBindings: {

@@ -1,11 +1,12 @@
 /**
  * Is one of our access tokens still good (RFC 7662 §4)? A JWT lives on by itself until `exp`; here everything that may
- * have ended it earlier is looked up: the key, a revocation, the client, the trusted issuer, the binding.
+ * have ended it earlier is looked up: the key, a revocation, the client, the trusted issuer, the deny list, the binding.
  */
 import { createPublicKey } from 'node:crypto';
 import { jwtVerify } from 'jose';
-import type { TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';
-import { type AccessTokenClaims, isTokenOfClient } from './access-token.ts';
+import { denialInForce, membersOf } from '../assertion/deny-list.ts';
+import type { DenyList, TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';
+import { type AccessTokenClaims, isTokenOfClient, type WorkloadClaim } from './access-token.ts';
 import { ACCESS_TOKEN_SIGNING_ALGS, type Client } from './client.ts';
 import type { Clients, RevokedTokens } from './ports.ts';
 import type { SigningKey } from './signing-key.ts';
@@ -13,6 +14,7 @@ import type { SigningKey } from './signing-key.ts';
 export type TokenStatusPorts = {
   readonly clients: Clients;
   readonly trustedIssuers: TrustedIssuers;
+  readonly denyList: DenyList;
   readonly workloadBindings: WorkloadBindings;
   readonly revokedTokens: RevokedTokens;
 };
@@ -53,17 +55,39 @@ export async function readOwnAccessToken(
   }
 }
 
-/** The client that a live token belongs to; null when anything has ended the token early. */
-export async function clientOfLiveToken(ports: TokenStatusPorts, claims: AccessTokenClaims): Promise<Client | null> {
+/** The client that a live token belongs to at `now`; null when anything has ended the token early. */
+export async function clientOfLiveToken(
+  ports: TokenStatusPorts,
+  claims: AccessTokenClaims,
+  now: number,
+): Promise<Client | null> {
   if (await ports.revokedTokens.isRevoked(claims.jti)) return null;
   const client = await ports.clients.findByClientId(claims.client_id);
   if (client === null || !client.isActive || !isTokenOfClient(claims.jti, client)) return null;
   if (claims.workload === undefined) return client;
-  const { issuer, subject } = claims.workload;
+  const { workload } = claims;
+  const { issuer, subject } = workload;
   const trustedIssuer = await ports.trustedIssuers.findByIssuerUrl(issuer);
   if (trustedIssuer === null || !trustedIssuer.isActive) return null;
+  if (await isDenied(ports.denyList, trustedIssuer.id, workload, now)) return null;
   const bindings = await ports.workloadBindings.findBySubject(trustedIssuer.id, subject);
   return bindings.some(({ clientRowId, isActive }) => isActive && clientRowId === client.id) ? client : null;
+}
+
+/** Entries count for the workload that the token was issued to, as the token itself names it. */
+async function isDenied(
+  denyList: DenyList,
+  trustedIssuerId: string,
+  workload: WorkloadClaim,
+  now: number,
+): Promise<boolean> {
+  const members = membersOf({
+    subject: workload.subject,
+    nodeName: workload.node,
+    podUid: workload.pod_uid,
+    serviceAccountUid: workload.service_account_uid,
+  });
+  return denialInForce(await denyList.find(trustedIssuerId, members), now) !== null;
 }
 
 /** Whether `asker` may learn about a token: its owner, or a protected API that the token is meant for. */

@@ -29,7 +29,7 @@ export function introspectionEndpoint(
       const token = parameter(form, 'token') ?? '';
       const claims = await readOwnAccessToken(token, await signingKeys.published(), ownIssuer, now);
       const isVisible = claims !== null && mayIntrospect(asker, claims);
-      if (!isVisible || (await clientOfLiveToken(ports, claims)) === null) {
+      if (!isVisible || (await clientOfLiveToken(ports, claims, now)) === null) {
         return {
           body: { active: false },
           evidence: { active: false, ...(claims !== null && { token_jti: claims.jti }) },

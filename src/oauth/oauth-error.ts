@@ -100,9 +100,11 @@ export function fromAuthenticationRefusal(
     case 'signature_invalid':
     case 'subject_malformed':
     case 'kubernetes_claims_missing':
+    case 'kubernetes_claims_malformed':
     case 'kubernetes_claims_disagree':
     case 'pod_required':
     case 'node_required':
+    case 'workload_denied':
     case 'subject_not_bound':
     case 'binding_disabled':
     case 'claim_condition_failed':

@@ -2,7 +2,7 @@
 import type { InputProblem } from './input-problem.ts';
 import type { WriteConflict } from './registry-store.ts';
 
-export type ResourceType = 'client' | 'trusted_issuer' | 'workload_binding';
+export type ResourceType = 'client' | 'trusted_issuer' | 'workload_binding' | 'deny_list_entry';
 
 export type RegistryError =
   | { readonly code: 'invalid_input'; readonly problems: readonly InputProblem[] }
@@ -29,5 +29,7 @@ export function conflictError(conflict: WriteConflict): RegistryError {
         code: 'conflict',
         problems: [{ path: ['subject'], message: 'is bound to this client already, for this trusted issuer' }],
       };
+    case 'deny_list_entry':
+      return { code: 'conflict', problems: [{ path: [], message: 'is on the deny list of this issuer already' }] };
   }
 }

@@ -15,7 +15,9 @@ export type Workload = {
   readonly subject: string;
   readonly namespace: string | null;
   readonly serviceAccount: string | null;
+  readonly serviceAccountUid: string | null;
   readonly pod: string | null;
+  readonly podUid: string | null;
   readonly node: string | null;
 };
 
@@ -33,6 +35,9 @@ export type VerifiedAccessToken = {
   /** Everything the token says, for claims that a binding added. */
   readonly claims: Readonly<Record<string, unknown>>;
 };
+
+/** What the claim `workload` has for Kubernetes, beside issuer and subject. */
+const WORKLOAD_MEMBERS = ['namespace', 'service_account', 'service_account_uid', 'pod', 'pod_uid', 'node'] as const;
 
 export type ClaimExpectations = {
   /** The API's own identifier. */
@@ -126,10 +131,11 @@ function readWorkload(workload: unknown): Check<Workload | null> {
   const members: Claims = { ...workload };
   const { issuer, subject } = members;
   if (typeof issuer !== 'string' || typeof subject !== 'string') return invalid('workload');
-  const optional = ['namespace', 'service_account', 'pod', 'node'].map((name) => readOptionalText(members, name));
+  const optional = WORKLOAD_MEMBERS.map((name) => readOptionalText(members, name));
   if (!optional.every((member) => member.ok)) return invalid('workload');
-  const [namespace = null, serviceAccount = null, pod = null, node = null] = optional.map((member) => member.value);
-  return ok({ issuer, subject, namespace, serviceAccount, pod, node });
+  const [namespace = null, serviceAccount = null, serviceAccountUid = null, pod = null, podUid = null, node = null] =
+    optional.map((member) => member.value);
+  return ok({ issuer, subject, namespace, serviceAccount, serviceAccountUid, pod, podUid, node });
 }
 
 function readText(claims: Claims, name: string): Check<string> {

@@ -1,5 +1,5 @@
 /** Every port that the database serves, over one open and migrated database: the storage's one door for `app/`. */
-import type { ReplayStore, TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';
+import type { ActiveIssuers, DenyList, ReplayStore, TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';
 import type { Clock } from '../clock.ts';
 import type { Clients, RevokedTokens, SigningKeyStore } from '../issuance/ports.ts';
 import type { AuditLog } from '../observe/audit-log.ts';
@@ -7,6 +7,7 @@ import type { RegistryStore } from '../registry/registry-store.ts';
 import { createAuditStore } from './audit-store.ts';
 import { createClientStore } from './client-store.ts';
 import type { Database } from './database.ts';
+import { createDenyListStore } from './deny-list-store.ts';
 import { createPurger } from './purge.ts';
 import { createRegistryCache } from './registry-cache.ts';
 import { createRegistryRevision } from './registry-revision.ts';
@@ -19,10 +20,13 @@ import { createWorkloadBindingStore } from './workload-binding-store.ts';
 import { WriteQueue } from './write-queue.ts';
 
 export type Stores = {
-  /** These three answer from memory while the registry stays as it is; see `registry-cache.ts` for the bounds. */
+  /** These four answer from memory while the registry stays as it is; see `registry-cache.ts` for the bounds. */
   readonly trustedIssuers: TrustedIssuers;
+  readonly denyList: DenyList;
   readonly workloadBindings: WorkloadBindings;
   readonly clients: Clients;
+  /** For the care of all issuers' keys: straight from the database. */
+  readonly activeIssuers: ActiveIssuers;
   readonly registryStore: RegistryStore;
   readonly replayStore: ReplayStore;
   readonly revokedTokens: RevokedTokens;
@@ -50,11 +54,13 @@ export type StoresOptions = {
 export function openStores({ database, keyEncryptionKey, clock }: StoresOptions): Stores {
   const queue = new WriteQueue(database.client);
   const trustedIssuers = createTrustedIssuerStore(database);
+  const denyList = createDenyListStore(database);
   const workloadBindings = createWorkloadBindingStore(database);
   const clients = createClientStore(database);
   const revision = createRegistryRevision(database);
   const cache = createRegistryCache({
     trustedIssuers,
+    denyList,
     workloadBindings,
     clients,
     readRevision: () => revision.read(),
@@ -65,11 +71,19 @@ export function openStores({ database, keyEncryptionKey, clock }: StoresOptions)
 
   return {
     trustedIssuers: cache.trustedIssuers,
+    denyList: cache.denyList,
     workloadBindings: cache.workloadBindings,
     clients: cache.clients,
+    activeIssuers: {
+      generation: () => cache.generation(),
+      list: () => trustedIssuers.listActive(),
+      findById: (id) => trustedIssuers.findById(id),
+      onMove: (listener) => cache.onMove(listener),
+    },
     registryStore: createRegistryStore({
       database,
       trustedIssuers,
+      denyList,
       workloadBindings,
       clients,
       revision,

@@ -74,6 +74,8 @@ describe('the admin schema', () => {
       '_check_trusted_issuer',
       '_client',
       '_clients',
+      '_deny_list_entries',
+      '_deny_list_entry',
       '_explain_assertion',
       '_signing_keys',
       '_trusted_issuer',
@@ -82,15 +84,18 @@ describe('the admin schema', () => {
       '_workload_bindings',
     ]);
     expect(Object.keys(schema.getMutationType()?.getFields() ?? {}).toSorted()).toEqual([
+      '_add_deny_list_entry',
       '_add_trusted_issuer',
       '_add_workload_binding',
       '_create_client',
       '_delete_client',
+      '_delete_deny_list_entry',
       '_delete_trusted_issuer',
       '_delete_workload_binding',
       '_rotate_client_secret',
       '_rotate_signing_key',
       '_update_client',
+      '_update_deny_list_entry',
       '_update_trusted_issuer',
       '_update_workload_binding',
     ]);

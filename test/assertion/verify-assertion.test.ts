@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { DeniedMember, DenyListEntry } from '../../src/assertion/deny-list.ts';
+import { explainAssertion } from '../../src/assertion/explain-assertion.ts';
 import { VerificationTrace } from '../../src/assertion/verification-trace.ts';
 import { verifyAssertion } from '../../src/assertion/verify-assertion.ts';
 import { err, ok } from '../../src/result.ts';
@@ -13,7 +15,7 @@ import {
 } from '../fixtures/assertions.ts';
 import { ED25519, P256, publicJwk, RSA_A, RSA_B } from '../fixtures/keys.ts';
 import { type MemoryPorts, memoryPorts, type World } from '../fixtures/memory-ports.ts';
-import { BINDING, CLIENT, CLUSTER, PROVIDER } from '../fixtures/rows.ts';
+import { BINDING, CLIENT, CLUSTER, DENIAL, PROVIDER } from '../fixtures/rows.ts';
 import { NOW } from '../fixtures/settable-clock.ts';
 
 type Options = {
@@ -232,6 +234,16 @@ describe('one change refuses it', () => {
     ['a null pod', token.with(kubernetesClaims({ pod: null })).build(), 'kubernetes_claims_missing'],
     ['a pod without uid', token.with(kubernetesClaims({ pod: { name: 'p' } })).build(), 'kubernetes_claims_missing'],
     [
+      'a pod of a name with a slash',
+      token.with(kubernetesClaims({ pod: { name: 'a/b', uid: 'u' } })).build(),
+      'kubernetes_claims_malformed',
+    ],
+    [
+      'a node of a name with an underscore',
+      token.with(kubernetesClaims({ node: { name: 'node_1' } })).build(),
+      'kubernetes_claims_malformed',
+    ],
+    [
       'another namespace than sub',
       token.with(kubernetesClaims({ namespace: 'other' })).build(),
       'kubernetes_claims_disagree',
@@ -272,6 +284,7 @@ describe('what the rows say', () => {
   const token = aClusterAssertion();
   const noPod = token.with(kubernetesClaims({ pod: undefined, node: undefined }));
   const nodeWithoutPod = token.with(kubernetesClaims({ pod: undefined }));
+  const deny = (member: DeniedMember, value: string): DenyListEntry => ({ ...DENIAL, member, value });
   it.each<[string, Partial<World>, AssertionBuilder, string]>([
     ['an inactive issuer refuses', { issuers: [{ ...CLUSTER, isActive: false }] }, token, 'issuer_disabled'],
     ['no issuers at all refuse', { issuers: [] }, token, 'issuer_not_trusted'],
@@ -330,6 +343,43 @@ describe('what the rows say', () => {
       token,
       'accepted',
     ],
+    ['a denied node refuses', { denied: [DENIAL] }, token, 'workload_denied'],
+    [
+      'a denied pod refuses',
+      { denied: [deny('pod_uid', '22222222-2222-4222-8222-222222222222')] },
+      token,
+      'workload_denied',
+    ],
+    [
+      'a denied account refuses, with a pod and without',
+      { denied: [deny('service_account_uid', '11111111-1111-4111-8111-111111111111')] },
+      noPod,
+      'workload_denied',
+    ],
+    ['a denied subject refuses', { denied: [deny('subject', SUBJECT)] }, token, 'workload_denied'],
+    ['another node may go on', { denied: [{ ...DENIAL, value: 'node-2' }] }, token, 'accepted'],
+    ['a value counts for its own member alone', { denied: [deny('pod_uid', 'node-1')] }, token, 'accepted'],
+    [
+      'a node that is denied for another issuer may go on',
+      { denied: [{ ...DENIAL, trustedIssuerId: 'issuer-2' }] },
+      token,
+      'accepted',
+    ],
+    ['a token that names no node is not cut by one', { denied: [DENIAL] }, noPod, 'accepted'],
+    [
+      'an entry counts until its last second',
+      { denied: [{ ...DENIAL, expiresAt: NOW + 1 }] },
+      token,
+      'workload_denied',
+    ],
+    ['an entry that is over does not count', { denied: [{ ...DENIAL, expiresAt: NOW }] }, token, 'accepted'],
+    ['a denial is the reason before any binding', { denied: [DENIAL], bindings: [] }, token, 'workload_denied'],
+    [
+      'a forged token is not told about the deny list',
+      { denied: [DENIAL] },
+      token.signedBy(RSA_B),
+      'signature_invalid',
+    ],
     ['no bindings trust nobody', { bindings: [] }, token, 'subject_not_bound'],
     ['an inactive binding refuses', { bindings: [{ ...BINDING, isActive: false }] }, token, 'binding_disabled'],
     [
@@ -343,6 +393,12 @@ describe('what the rows say', () => {
       { bindings: [{ ...BINDING, claims: { 'kubernetes.io.node.name': 'node-1' } }] },
       token,
       'accepted',
+    ],
+    [
+      'a condition on the node of a token without a pod refuses',
+      { bindings: [{ ...BINDING, claims: { 'kubernetes.io.node.name': 'node-1' } }] },
+      token.with(kubernetesClaims({ pod: undefined })),
+      'claim_condition_failed',
     ],
     [
       'a failed condition refuses',
@@ -512,4 +568,54 @@ it('asks for no keys before the cheap checks have passed', async () => {
     await verify(aClusterAssertion().with(cheap).build(), { ports });
   }
   expect(ports.keyLookups.count).toBe(0);
+});
+
+describe('a denied workload', () => {
+  const denied = [
+    { ...DENIAL, id: 'short', expiresAt: NOW + 10 },
+    { ...DENIAL, id: 'long', member: 'subject' as const, value: SUBJECT, expiresAt: NOW + 20, reason: 'under review' },
+    { ...DENIAL, id: 'over', expiresAt: NOW - 1 },
+  ];
+
+  it('is refused with the entry that lasts longest, and uses nothing up', async () => {
+    const ports = memoryPorts({ denied });
+    const { outcome } = await verify(aClusterAssertion().build(), { ports });
+    expect(outcome).toEqual({
+      kind: 'refused',
+      refusal: {
+        reason: 'workload_denied',
+        entryId: 'long',
+        member: 'subject',
+        value: SUBJECT,
+        denialReason: 'under review',
+        expiresAt: NOW + 20,
+      },
+    });
+    expect(ports.claims.size).toBe(0);
+  });
+
+  it('is explained, after what the platform says of it and before its bindings', async () => {
+    const request = { assertion: aClusterAssertion().build(), clientId: null, requestId: 'r', now: NOW };
+    const { checks, reason } = await explainAssertion(memoryPorts({ denied }), request);
+    expect(reason).toBe('workload_denied');
+    expect(checks.slice(-2)).toEqual([
+      { name: 'platform_claims', passed: true, detail: expect.stringContaining('node node-1'), hint: null },
+      {
+        name: 'deny_list',
+        passed: false,
+        detail: `deny list entry long cuts off subject "${SUBJECT}" until 2026-11-30T12:00:20.000Z: under review`,
+        hint: 'Once the cause is gone, remove the entry: _delete_deny_list_entry, or in the declarative file.',
+      },
+    ]);
+    const later = await explainAssertion(memoryPorts({ denied }), { ...request, now: NOW + 20 });
+    expect(later).toMatchObject({
+      accepted: true,
+      checks: expect.arrayContaining([{ name: 'deny_list', passed: true, detail: 'not on the deny list', hint: null }]),
+    });
+  });
+
+  it('is not let through by a deny list that can not be read', async () => {
+    const ports = { ...memoryPorts(), denyList: { find: () => Promise.reject(new Error('the database is away')) } };
+    await expect(verify(aClusterAssertion().build(), { ports })).rejects.toThrow('the database is away');
+  });
 });

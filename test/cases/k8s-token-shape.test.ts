@@ -73,7 +73,7 @@ describe('K8S-01: the claims are nested under the literal name kubernetes.io', (
   });
 });
 
-const POD = { pod: 'edge-worker-x7k2p' };
+const POD = { pod: 'edge-worker-x7k2p', pod_uid: '22222222-2222-4222-8222-222222222222' };
 const VARIANTS: readonly [string, readonly string[], Claims, Claims][] = [
   ['a pod’s token of 1.27, without jti and node', ['jti'], { node: undefined }, POD],
   ['one of kubectl create token, without pod', [], { pod: undefined, node: undefined }, {}],
@@ -88,7 +88,11 @@ describe('K8S-02: jti, pod and node are optional', () => {
       .without(...absent)
       .with(kubernetes(changes));
     const { workload } = await expectIssued(server, await server.token(assertion.build()));
-    const account = { namespace: 'edge-system', service_account: 'edge-worker' };
+    const account = {
+      namespace: 'edge-system',
+      service_account: 'edge-worker',
+      service_account_uid: '11111111-1111-4111-8111-111111111111',
+    };
     expect(workload).toEqual({ issuer: CLUSTER_ISSUER, subject: SUBJECT, ...account, ...bound });
   });
 

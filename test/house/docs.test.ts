@@ -33,6 +33,11 @@ import {
 import { FETCH_DEADLINE_MS, MAX_DOCUMENT_BYTES } from '../../src/key-source/outbound-fetch.ts';
 import { AUDIT_OUTCOMES } from '../../src/observe/audit-log.ts';
 import { clientFieldsOf, parseClientInput } from '../../src/registry/client-input.ts';
+import {
+  denyListEntryFieldsOf,
+  MAX_DENIAL_REASON_LENGTH,
+  parseDenyListEntryInput,
+} from '../../src/registry/deny-list-input.ts';
 import { parseTrustedIssuerInput, trustedIssuerFieldsOf } from '../../src/registry/trusted-issuer-input.ts';
 import { parseWorkloadBindingInput } from '../../src/registry/workload-binding-input.ts';
 import {
@@ -211,6 +216,7 @@ describe('the admin API', () => {
     ['Client', ['CreateClientRequest', 'UpdateClientRequest']],
     ['Trusted issuer', ['AddTrustedIssuerRequest', 'UpdateTrustedIssuerRequest']],
     ['Workload binding', ['AddWorkloadBindingRequest', 'UpdateWorkloadBindingRequest']],
+    ['Deny list entry', ['AddDenyListEntryRequest', 'UpdateDenyListEntryRequest']],
   ])('has the fields of the table "%s", and no others', (heading, types) => {
     const fields = types.flatMap(inputFields).filter((name) => name !== 'id');
     expect(firstColumn(SETUP, heading).toSorted()).toEqual([...new Set(fields)].toSorted());
@@ -218,8 +224,8 @@ describe('the admin API', () => {
 
   it('has no other input field than those that setup.md explains', () => {
     const inputs = Object.values(schema.getTypeMap()).filter(isInputObjectType);
-    const explained = ['Client', 'Trusted issuer', 'Workload binding', 'Other inputs'].flatMap((heading) =>
-      firstColumn(SETUP, heading),
+    const explained = ['Client', 'Trusted issuer', 'Workload binding', 'Deny list entry', 'Other inputs'].flatMap(
+      (heading) => firstColumn(SETUP, heading),
     );
     const unexplained = inputs.flatMap(({ name }) =>
       inputFields(name)
@@ -293,6 +299,18 @@ describe('defaults', () => {
     const { claims, tokenClaims, isActive } = input.value;
     const actual = { ...required, claims, token_claims: tokenClaims, is_active: isActive };
     expectDefaults('Workload binding', actual, Object.keys(required));
+  });
+
+  it('of a deny list entry are those of the code', () => {
+    const required = { trusted_issuer_id: 't', reason: 'r' };
+    const input = parseDenyListEntryInput({ ...required, node_name: 'n' });
+    if (!input.ok) throw new Error(JSON.stringify(input.error));
+    expectDefaults(
+      'Deny list entry',
+      { ...denyListEntryFieldsOf(input.value), node_name: null },
+      Object.keys(required),
+    );
+    expect(sectionOf(SETUP, 'Deny list entry')).toContain(`| ${MAX_DENIAL_REASON_LENGTH} characters, one line |`);
   });
 });
 

@@ -4,6 +4,13 @@ import { AUDIENCE, SUBJECT } from '../fixtures/assertions.ts';
 import { type Answer, freshAssertion, type RunningServer, startServer } from '../fixtures/running-server.ts';
 
 const API = 'https://api.example.com';
+/** Every member of the workload's identity that an entry of the deny list can name. */
+const WORKLOAD = {
+  subject: SUBJECT,
+  node_name: 'node-1',
+  pod_uid: '22222222-2222-4222-8222-222222222222',
+  service_account_uid: '11111111-1111-4111-8111-111111111111',
+};
 
 let server: RunningServer;
 let rows: Awaited<ReturnType<RunningServer['trustCluster']>>;
@@ -124,6 +131,10 @@ describe('M-10: a token is inactive', () => {
       'once its binding is disabled',
       () => update('workload_binding', 'UpdateWorkloadBindingRequest', { id: rows.binding.id, is_active: false }),
     ],
+    ...Object.entries(WORKLOAD).map(([member, value]): [string, () => Promise<unknown>] => [
+      `once its ${member} is on the deny list`,
+      () => server.deny({ trusted_issuer_id: rows.issuer.id, [member]: value }),
+    ]),
     ['once its binding is deleted', () => remove('workload_binding', 'WorkloadBindingRequest', rows.binding.id)],
     [
       'L-20: once its signing key is compromised',
@@ -137,6 +148,24 @@ describe('M-10: a token is inactive', () => {
     expect(await isActive(token)).toBe(true);
     await end();
     expect((await introspect(token)).text).toBe('{"active":false}');
+  });
+
+  it('while what is on the deny list names it, and no longer', async () => {
+    const token = await issue();
+    const deny = (params: object) => server.deny({ trusted_issuer_id: rows.issuer.id, ...params });
+    await deny({ node_name: 'node-2' });
+    await deny({ pod_uid: WORKLOAD.service_account_uid });
+    expect(await isActive(token)).toBe(true);
+    await deny({ node_name: 'node-1', expires_at: server.clock() + 10 });
+    expect(await isActive(token)).toBe(false);
+    server.clock.advance(9);
+    expect(await isActive(token)).toBe(false);
+    server.clock.advance(1);
+    expect(await isActive(token)).toBe(true);
+    const { id } = await deny({ subject: SUBJECT });
+    expect(await isActive(token)).toBe(false);
+    await remove('deny_list_entry', 'DenyListEntryRequest', id);
+    expect(await isActive(token)).toBe(true);
   });
 
   it('ADM-01: once its client is deleted, even when another one takes the same client_id', async () => {

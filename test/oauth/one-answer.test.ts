@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SUBJECT } from '../fixtures/assertions.ts';
+import { CLUSTER_CLAIMS, SUBJECT } from '../fixtures/assertions.ts';
 import { RSA_B } from '../fixtures/keys.ts';
 import { type Answer, freshAssertion, type RunningServer, startServer } from '../fixtures/running-server.ts';
 import { NOW } from '../fixtures/settable-clock.ts';
 
 let server: RunningServer;
+let rows: Awaited<ReturnType<RunningServer['trustCluster']>>;
 let reference: Answer;
 
 beforeAll(async () => {
   server = await startServer();
-  await server.trustCluster();
+  rows = await server.trustCluster();
   await server.addIssuer({ name: 'off', issuer_url: 'https://off.example', is_active: false });
   await server.createClient({ client_id: 'disabled', is_active: false });
   reference = await server.token('rubbish');
@@ -90,6 +91,14 @@ describe('every refusal is one answer, and the audit log has the reason', () => 
     ['signature_invalid', () => freshAssertion().signedBy(RSA_B).build(), {}],
     ['subject_malformed', () => freshAssertion().with({ sub: 'system:node:x' }).build(), {}],
     ['kubernetes_claims_missing', () => freshAssertion().without('kubernetes.io').build(), {}],
+    [
+      'kubernetes_claims_malformed',
+      () =>
+        freshAssertion()
+          .with({ 'kubernetes.io': { ...Object(CLUSTER_CLAIMS['kubernetes.io']), node: { name: 'a/b' } } })
+          .build(),
+      {},
+    ],
     ['kubernetes_claims_disagree', () => freshAssertion().with({ sub: 'system:serviceaccount:a:b' }).build(), {}],
     ['client_mismatch', () => freshAssertion().build(), { client_id: 'disabled' }],
     ['client_mismatch', () => freshAssertion().build(), { client_id: 'does-not-exist' }],
@@ -109,6 +118,18 @@ describe('every refusal is one answer, and the audit log has the reason', () => 
     const row = await server.auditOf(second);
     expect(row).toMatchObject({ reason: 'replayed', subject: SUBJECT });
     expect(JSON.parse(row.metadata).detail).toContain(String(first.headers['x-request-id']));
+  });
+
+  it('workload_denied', async () => {
+    const { id } = await server.deny({ trusted_issuer_id: rows.issuer.id, node_name: 'stolen', reason: 'sold' });
+    const kubernetes = { ...Object(CLUSTER_CLAIMS['kubernetes.io']), node: { name: 'stolen' } };
+    const answer = await server.token(freshAssertion().with({ 'kubernetes.io': kubernetes }).build());
+    expect(visible(answer)).toEqual(visible(reference));
+    const row = await server.auditOf(answer);
+    expect(row).toMatchObject({ reason: 'workload_denied', outcome: 'refused', subject: SUBJECT });
+    expect(JSON.parse(row.metadata).detail).toBe(
+      `deny list entry ${id} cuts off node_name "stolen" until it is removed: sold`,
+    );
   });
 
   it('and without any credentials', async () => {

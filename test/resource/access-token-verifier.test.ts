@@ -43,7 +43,9 @@ describe('a good access token', () => {
           subject: WORKLOAD_CLAIM.subject,
           namespace: 'edge-system',
           serviceAccount: 'edge-worker',
+          serviceAccountUid: '11111111-1111-4111-8111-111111111111',
           pod: 'edge-worker-x7k2p',
+          podUid: '22222222-2222-4222-8222-222222222222',
           node: 'node-1',
         },
         tokenId: valid.claims.jti,
@@ -80,7 +82,18 @@ describe('a good access token', () => {
     const token = valid.with({ workload: { issuer: 'https://ci.example.com', subject: 'repo:a/b' } }).build();
     expect(await verifier.verify(token)).toMatchObject({
       ok: true,
-      value: { workload: { subject: 'repo:a/b', namespace: null, serviceAccount: null, pod: null, node: null } },
+      value: {
+        workload: {
+          issuer: 'https://ci.example.com',
+          subject: 'repo:a/b',
+          namespace: null,
+          serviceAccount: null,
+          serviceAccountUid: null,
+          pod: null,
+          podUid: null,
+          node: null,
+        },
+      },
     });
   });
 });

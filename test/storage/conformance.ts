@@ -9,6 +9,7 @@ import { settableClock } from '../fixtures/settable-clock.ts';
 import { auditContract } from './audit-contract.ts';
 import { bindingContract } from './binding-contract.ts';
 import { clientContract } from './client-contract.ts';
+import { denyListContract } from './deny-list-contract.ts';
 import { issuerContract } from './issuer-contract.ts';
 import { replayContract } from './replay-contract.ts';
 import { revocationContract } from './revocation-contract.ts';
@@ -39,6 +40,7 @@ export function describeStores(database: string, open: StoresFactory): void {
     clientContract(current);
     issuerContract(current);
     bindingContract(current);
+    denyListContract(current);
     replayContract(current);
     revocationContract(current);
     signingKeyContract(current);

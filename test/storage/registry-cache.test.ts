@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { DenyListEntry } from '../../src/assertion/deny-list.ts';
 import type { TrustedIssuer } from '../../src/assertion/trusted-issuer.ts';
 import { openDatabase } from '../../src/storage/database.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import { createRegistryCache } from '../../src/storage/registry-cache.ts';
-import { BINDING, CLIENT, CLUSTER } from '../fixtures/rows.ts';
+import { BINDING, CLIENT, CLUSTER, DENIAL } from '../fixtures/rows.ts';
 import { type SettableClock, settableClock } from '../fixtures/settable-clock.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -16,6 +17,7 @@ function world() {
   const state = {
     issuer: CLUSTER as TrustedIssuer | null,
     revision: 1,
+    denied: [] as DenyListEntry[],
     lookups: [] as string[],
     revisionReads: 0,
     isDown: false,
@@ -32,6 +34,10 @@ function world() {
     trustedIssuers: {
       findByIssuerUrl: (iss) => look(iss, () => (state.issuer?.issuerUrl === iss ? state.issuer : null)),
       findById: (id) => look(id, () => (state.issuer?.id === id ? state.issuer : null)),
+    },
+    denyList: {
+      hasEntries: (id) => look(`entries of ${id}`, () => state.denied.length > 0 && id === CLUSTER.id),
+      find: (id) => look(`denials of ${id}`, () => state.denied),
     },
     workloadBindings: {
       findBySubject: (id, subject) =>
@@ -63,6 +69,7 @@ describe('the registry cache', () => {
     ['an unknown issuer', (cache: Cache) => cache.trustedIssuers.findByIssuerUrl('https://unknown'), null],
     ['an unknown client', (cache: Cache) => cache.clients.findByClientId('nobody'), null],
     ['a subject without bindings', (cache: Cache) => cache.workloadBindings.findBySubject(CLUSTER.id, 'x'), []],
+    ['an issuer with an empty deny list', (cache: Cache) => cache.denyList.find(CLUSTER.id, MEMBERS), []],
     ['a client without secrets', (cache: Cache) => cache.clients.findSecrets(CLIENT.id), []],
   ])('asks the store once for %s', async (_, find, expected) => {
     const { cache, state } = world();
@@ -189,6 +196,42 @@ describe('the registry cache', () => {
     await cache.workloadBindings.findBySubject('12', ':ab');
     await cache.workloadBindings.findBySubject('12:', 'ab');
     expect(state.lookups).toHaveLength(3);
+  });
+});
+
+const MEMBERS = [{ member: 'node_name', value: 'node-1' }] as const;
+
+describe('the deny list in the registry cache', () => {
+  it('is asked for each workload of an issuer that has entries, and for no other', async () => {
+    const { state, cache } = world();
+    state.denied = [DENIAL];
+    for (let time = 0; time < 2; time += 1) {
+      expect(await cache.denyList.find(CLUSTER.id, MEMBERS)).toEqual([DENIAL]);
+      expect(await cache.denyList.find('issuer-2', MEMBERS)).toEqual([]);
+    }
+    expect(state.lookups).toEqual([
+      `entries of ${CLUSTER.id}`,
+      `denials of ${CLUSTER.id}`,
+      'entries of issuer-2',
+      `denials of ${CLUSTER.id}`,
+    ]);
+  });
+
+  it('has a first entry of another process within a second', async () => {
+    const { state, clock, cache } = world();
+    expect(await cache.denyList.find(CLUSTER.id, MEMBERS)).toEqual([]);
+    state.denied = [DENIAL];
+    state.revision += 1;
+    clock.advance(1);
+    expect(await cache.denyList.find(CLUSTER.id, MEMBERS)).toEqual([DENIAL]);
+  });
+
+  it('lets nobody through when the revision can not be read', async () => {
+    const { state, clock, cache } = world();
+    await cache.denyList.find(CLUSTER.id, MEMBERS);
+    state.isDown = true;
+    clock.advance(1);
+    await expect(cache.denyList.find(CLUSTER.id, MEMBERS)).rejects.toThrow('the database is away');
   });
 });
 
