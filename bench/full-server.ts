@@ -11,6 +11,7 @@ const app = await createApp(
     listen: { host: '127.0.0.1', port: 0 },
     databaseUrl,
     adminSecret: null,
+    declarativeFile: null,
     privateNetworks: [],
     keyFile: null,
     workers: 1,

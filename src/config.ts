@@ -1,7 +1,8 @@
 /**
- * The configuration: the only file that reads the environment. Flags come before environment variables, and those
- * before defaults. Every problem is reported at once, each naming its setting and the mend. No default grants trust.
+ * The configuration: the only file that reads the environment. Flags come before environment variables, those before
+ * the `settings` of the declarative file, and those before defaults. Every problem is reported at once, each naming its setting and the mend. No default grants trust.
  */
+import { readFileSettings } from './declarative-file/file-settings.ts';
 import type { LogLevel } from './observe/log.ts';
 import { err, ok, type Result } from './result.ts';
 import {
@@ -26,6 +27,8 @@ export type Config = {
   readonly databaseUrl: string;
   /** Null: the admin API is off. */
   readonly adminSecret: string | null;
+  /** File or folder of YAML that declares clients, trusted issuers and bindings; null: only the admin API does. */
+  readonly declarativeFile: string | null;
   /** CIDRs that key fetches may reach besides the public internet. */
   readonly privateNetworks: readonly string[];
   /** File of the key-encryption key; null: beside the SQLite database. */
@@ -70,6 +73,12 @@ export const SETTINGS = {
     fallback: null,
     help: 'file of the admin secret; without one the admin API is off',
   },
+  declarativeFile: {
+    env: 'COUNTERSIGN_CONFIG',
+    flag: 'config',
+    fallback: null,
+    help: 'declarative file of clients, trusted issuers and bindings: YAML, or a folder of it',
+  },
   privateNetworks: {
     env: 'COUNTERSIGN_PRIVATE_NETWORKS',
     flag: 'private-networks',
@@ -99,8 +108,6 @@ export const WORKER_SETTINGS = {
   resource: 'COUNTERSIGN_RESOURCE',
   listen: SETTINGS.listen.env,
 } as const;
-/** Known by name, so that nobody believes it to be in force. */
-const DECLARATIVE_FILE = 'COUNTERSIGN_CONFIG';
 /** What Kubernetes sets for a Service named `countersign` (service links). */
 const SERVICE_LINK = /^COUNTERSIGN_(SERVICE_|PORT($|_))/;
 
@@ -110,15 +117,22 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Result<Config, readonly ConfigProblem[]> {
   const problems: ConfigProblem[] = [...unknownVariables(environment)];
+  const given = (name: SettingName): string | undefined => {
+    const variable = environment[SETTINGS[name].env];
+    return flags[name] ?? (variable === '' ? undefined : variable);
+  };
+  const declarativeFile = given('declarativeFile') ?? null;
+  const inFile = settingsOfFile(declarativeFile, problems);
   const read = <T>(name: SettingName, parse: (text: string) => T): T | null => {
     const { env, fallback } = SETTINGS[name];
-    const text = flags[name] ?? (environment[env] === '' ? undefined : environment[env]) ?? fallback;
+    const text = given(name) ?? inFile[name] ?? fallback;
     if (text === null) return null;
     try {
       return parse(text);
     } catch (error) {
       if (!(error instanceof UnusableSetting)) throw error;
-      problems.push({ setting: env, problem: error.message, mend: error.mend });
+      const setting = given(name) === undefined && inFile[name] !== undefined ? `settings.${inFileName(name)}` : env;
+      problems.push({ setting, problem: error.message, mend: error.mend });
       return null;
     }
   };
@@ -142,7 +156,50 @@ export function readConfig(
   if (problems.length > 0 || issuer === null || listen === null || databaseUrl === null) return err(problems);
   if (privateNetworks === null || workers === null || logLevel === null) return err(problems);
   const adminSecret = secret ?? secretFromFile;
-  return ok(Object.freeze({ issuer, listen, databaseUrl, adminSecret, privateNetworks, keyFile, workers, logLevel }));
+  return ok(
+    Object.freeze({
+      issuer,
+      listen,
+      databaseUrl,
+      adminSecret,
+      declarativeFile,
+      privateNetworks,
+      keyFile,
+      workers,
+      logLevel,
+    }),
+  );
+}
+
+/** Secrets have no place in a file under review, and the file can not say where it is itself. */
+const NOT_IN_FILE: readonly SettingName[] = ['adminSecret', 'declarativeFile'];
+
+/** A setting's name in the `settings` section: that of its flag, in the file's spelling. */
+function inFileName(name: SettingName): string {
+  return SETTINGS[name].flag.replaceAll('-', '_');
+}
+
+function settingsOfFile(path: string | null, problems: ConfigProblem[]): ConfigFlags {
+  if (path === null) return {};
+  const { env } = SETTINGS.declarativeFile;
+  const settings = readFileSettings(path);
+  if (!settings.ok) {
+    problems.push({ setting: env, problem: settings.error, mend: 'name a file or folder that this process may read' });
+    return {};
+  }
+  const names = (Object.keys(SETTINGS) as SettingName[]).filter((name) => !NOT_IN_FILE.includes(name));
+  const byName = new Map(names.map((name) => [inFileName(name), name]));
+  const flags: Partial<Record<SettingName, string>> = {};
+  for (const [inFile, text] of Object.entries(settings.value)) {
+    const name = byName.get(inFile);
+    if (name !== undefined) {
+      if (text !== '') flags[name] = text;
+      continue;
+    }
+    const mend = `remove it; settings of the file are ${[...byName.keys()].join(', ')}`;
+    problems.push({ setting: `settings.${inFile}`, problem: 'is not a setting of the file', mend });
+  }
+  return flags;
 }
 
 /** Problems as lines for a terminal. */
@@ -155,15 +212,7 @@ function unknownVariables(environment: Readonly<Record<string, string | undefine
   const known = [...new Set<string>(settings)];
   return Object.keys(environment)
     .filter((name) => name.startsWith('COUNTERSIGN_') && !known.includes(name) && !SERVICE_LINK.test(name))
-    .map((setting) =>
-      setting === DECLARATIVE_FILE
-        ? {
-            setting,
-            problem: 'names a declarative file, which this version does not read yet',
-            mend: 'use the admin API',
-          }
-        : { setting, problem: 'is not a setting', mend: `remove it; settings are ${known.join(', ')}` },
-    );
+    .map((setting) => ({ setting, problem: 'is not a setting', mend: `remove it; settings are ${known.join(', ')}` }));
 }
 
 export type WorkerConfig = {

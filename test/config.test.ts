@@ -182,16 +182,6 @@ describe('the environment', () => {
     },
   );
 
-  it('may not name a declarative file, which nothing would read', () => {
-    expect(problemsOf({ COUNTERSIGN_CONFIG: '/etc/countersign.yaml' })).toEqual([
-      {
-        setting: 'COUNTERSIGN_CONFIG',
-        problem: 'names a declarative file, which this version does not read yet',
-        mend: 'use the admin API',
-      },
-    ]);
-  });
-
   it.each([
     ['COUNTERSIGN_SERVICE_HOST', '10.96.0.7'],
     ['COUNTERSIGN_SERVICE_PORT', '80'],

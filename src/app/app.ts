@@ -17,20 +17,32 @@ import type { Log } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import { createRegistry } from '../registry/registry.ts';
 import { isLoopbackHost } from '../setting-values.ts';
+import { keepDeclaration } from './declaration-keeper.ts';
 import { openAppStores } from './stores.ts';
 import { createVerification } from './verification.ts';
 
 export type App = {
   readonly handler: RequestListener;
+  /** Reads the declarative file again now; does nothing where this process keeps none. */
+  reloadDeclaration(): Promise<void>;
   /** Waits for writes under way and closes the database. For after the last request. */
   close(): Promise<void>;
 };
 
-export type AppOptions = { readonly log: Log; readonly clock?: Clock; readonly stopwatch?: Stopwatch };
+export type AppOptions = {
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly stopwatch?: Stopwatch;
+  /** False in a worker process, whose primary keeps the declarative file in force for all. */
+  readonly keepsDeclaration?: boolean;
+};
 
-/** Builds the server's application: database open and migrated, signing keys there, nothing listening yet. */
+/**
+ * Builds the server's application: database open and migrated, signing keys there, the declarative file in force,
+ * nothing listening yet.
+ */
 export async function createApp(config: Config, options: AppOptions): Promise<App> {
-  const { log, clock = systemClock, stopwatch = systemStopwatch } = options;
+  const { log, clock = systemClock, stopwatch = systemStopwatch, keepsDeclaration = true } = options;
   const metrics = createMetrics();
   const stores = await openAppStores(config, clock);
   const verification = createVerification(config, stores, clock, { log, metrics });
@@ -58,6 +70,14 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
       return { discoveredIssuer, problem: failure?.detail ?? null };
     },
   });
+  const keeper = keepsDeclaration
+    ? await keepDeclaration(config, {
+        registry,
+        clock,
+        log,
+        onRead: (outcome) => metrics.declarationRead(outcome, clock()),
+      })
+    : null;
   const graphql = createAdminHandler({
     adminSecret: config.adminSecret,
     registry,
@@ -85,13 +105,16 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
     log,
     issuerPath: new URL(issuer).pathname.replace(/\/$/, ''),
   });
+  verification.issuerKeys.start();
   const stopPurging = stores.startPurging(
     (rows) => metrics.replayPurged(rows),
     (error) => log.error({ error }, 'fault'),
   );
   return {
     handler,
+    reloadDeclaration: async () => keeper?.reload(),
     async close() {
+      await keeper?.[Symbol.asyncDispose]();
       await stopPurging();
       await verification[Symbol.asyncDispose]();
       await stores[Symbol.asyncDispose]();

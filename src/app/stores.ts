@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import type { RegistryRows } from '../registry/registry-store.ts';
 import { decodeKey, readOrMakeSecretFile, readSecretFile } from '../secret-file.ts';
 import { openDatabase } from '../storage/database.ts';
 import { openStores, type Stores } from '../storage/open-stores.ts';
@@ -59,6 +60,17 @@ export async function inspectDatabase(config: Config, clock: Clock): Promise<Dat
       if (keyEncryptionKey !== null) await openStores({ database, keyEncryptionKey, clock }).signingKeys.list(clock());
     }
     return { state: 'present', pendingMigrations };
+  } finally {
+    database.close();
+  }
+}
+
+/** The registry of a database that is there and migrated; changes nothing. */
+export async function readRegistryRows(config: Config, clock: Clock): Promise<RegistryRows> {
+  const database = await openDatabase({ url: config.databaseUrl, migrate: false });
+  try {
+    // Nothing that is sealed is read.
+    return await openStores({ database, keyEncryptionKey: randomBytes(32), clock }).registryStore.readRows();
   } finally {
     database.close();
   }

@@ -1,4 +1,5 @@
 /** `countersign migrate` and `countersign check`: a look at what `serve` would open, with and without changing it. */
+import { inspectDeclaration } from '../app/declaration-inspection.ts';
 import { type DatabaseInspection, inspectDatabase, openAppStores } from '../app/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -13,11 +14,13 @@ export async function migrateDatabase(config: Config): Promise<string> {
 /** Checks that a server with this configuration would start; makes and changes nothing. Lines for the terminal. */
 export async function checkConfiguration(config: Config): Promise<readonly string[]> {
   const database = await inspectDatabase(config, systemClock);
+  const declaration = await inspectDeclaration(config, systemClock, database);
   return [
     `issuer      ${config.issuer}`,
     `listen      ${config.listen.host}:${config.listen.port}`,
     `database    ${config.databaseUrl}, ${describeDatabase(database)}`,
     `admin API   ${config.adminSecret === null ? 'off: set COUNTERSIGN_ADMIN_SECRET_FILE to turn it on' : 'on'}`,
+    ...declaration,
     'the configuration is good',
   ];
 }

@@ -1,6 +1,6 @@
 /** `countersign serve`: the server, from start to a drained end. */
 import { join } from 'node:path';
-import { createApp } from '../app/app.ts';
+import { type AppOptions, createApp } from '../app/app.ts';
 import { listen } from '../app/listener.ts';
 import { dataFolder, keyEncryptionKeyFile } from '../app/stores.ts';
 import type { Config } from '../config.ts';
@@ -19,7 +19,7 @@ export async function runServer(options: Readonly<Record<string, unknown>>): Pro
   // Not once: a terminal signals the whole group, and the primary its workers again. The second must not kill.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
   if (config.workers > 1 && workerRole() === 'primary') return serveInWorkers(config, log, stop.signal);
-  await serve(config, log, stop.signal);
+  await serve(config, log, stop.signal, { keepsDeclaration: workerRole() === 'primary' });
   leavePrimary();
 }
 
@@ -34,8 +34,15 @@ async function withAdminSecret(config: Config, log: Log): Promise<Config> {
 }
 
 /** Serves until `signal` aborts, then drains. Resolves when everything is closed. */
-export async function serve(config: Config, log: Log, signal: AbortSignal): Promise<void> {
-  const app = await createApp(config, { log });
+export async function serve(
+  config: Config,
+  log: Log,
+  signal: AbortSignal,
+  options: Pick<AppOptions, 'keepsDeclaration'> = {},
+): Promise<void> {
+  const app = await createApp(config, { ...options, log });
+  const reload = () => void app.reloadDeclaration();
+  process.on('SIGHUP', reload);
   try {
     const listener = await listen(app.handler, config.listen).catch((error: NodeJS.ErrnoException) => {
       const { host, port } = config.listen;
@@ -56,6 +63,7 @@ export async function serve(config: Config, log: Log, signal: AbortSignal): Prom
     log.info({}, 'draining');
     await listener.drain();
   } finally {
+    process.off('SIGHUP', reload);
     await app.close();
   }
   log.info({}, 'stopped');

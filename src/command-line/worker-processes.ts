@@ -1,14 +1,17 @@
 /**
- * Several processes on one address (`COUNTERSIGN_WORKERS`): the primary migrates, forks, replaces those that die, and
- * passes the end on. It serves nothing itself.
+ * Several processes on one address (`COUNTERSIGN_WORKERS`): the primary migrates, keeps the declarative file in force,
+ * forks, replaces those that die, and passes the end on. It serves nothing itself.
  */
 import cluster from 'node:cluster';
+import { keepDeclaration } from '../app/declaration-keeper.ts';
 import { openAppStores } from '../app/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { SigningKeyRing } from '../issuance/signing-key-ring.ts';
 import type { Log } from '../observe/log.ts';
+import { createMetrics } from '../observe/metrics.ts';
 import { collectForWorkers } from '../observe/worker-metrics.ts';
+import { createRegistry } from '../registry/registry.ts';
 
 /** Exit code of a command that can not run, see `main.ts`. */
 const CAN_NOT_RUN = 2;
@@ -27,11 +30,25 @@ export function leavePrimary(): void {
 
 /** Keeps `config.workers` processes serving until `signal` aborts. Resolves when all have ended. */
 export async function serveInWorkers(config: Config, log: Log, signal: AbortSignal): Promise<void> {
-  await prepareDatabase(config);
-  collectForWorkers();
+  await using stores = await openAppStores(config, systemClock);
+  await SigningKeyRing.open(stores.signingKeys, systemClock);
+  const metrics = createMetrics();
+  await using keeper = await keepDeclaration(config, {
+    registry: createRegistry({
+      store: stores.registryStore,
+      auditLog: stores.auditLog,
+      clock: systemClock,
+      ownIssuer: config.issuer,
+    }),
+    clock: systemClock,
+    log,
+    onRead: (outcome) => metrics.declarationRead(outcome, systemClock()),
+  });
+  process.on('SIGHUP', () => void keeper?.reload());
+  collectForWorkers(() => metrics.collect());
   let running = 0;
   let isEnding = false;
-  return new Promise((resolve) => {
+  await new Promise<void>((resolve) => {
     const fork = () => {
       if (isEnding) return;
       running += 1;
@@ -59,10 +76,4 @@ export async function serveInWorkers(config: Config, log: Log, signal: AbortSign
     signal.addEventListener('abort', end, { once: true });
     for (let index = 0; index < config.workers; index += 1) fork();
   });
-}
-
-/** Migrations and first keys, once, before anyone serves. */
-async function prepareDatabase(config: Config): Promise<void> {
-  await using stores = await openAppStores(config, systemClock);
-  await SigningKeyRing.open(stores.signingKeys, systemClock);
 }

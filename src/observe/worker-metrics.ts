@@ -6,7 +6,8 @@ import cluster, { type Worker } from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, openMetricsContentType } from 'prom-client';
 
-type Figures = readonly MetricObjectWithValues<MetricValue<string>>[];
+/** One process's figures. */
+export type Figures = readonly MetricObjectWithValues<MetricValue<string>>[];
 type Exposition = { metrics(): Promise<string> };
 type Message =
   | { readonly countersign: 'scrape'; readonly scrape: string }
@@ -19,8 +20,8 @@ const COLLECT_DEADLINE_MS = 2_000;
 
 type Collection = { readonly asker: Worker; readonly figures: Figures[]; awaited: number; readonly end: () => void };
 
-/** Called in the primary: answers its workers' scrapes until the process ends. */
-export function collectForWorkers(): void {
+/** Called in the primary: answers its workers' scrapes until the process ends. `own` are the primary's own figures. */
+export function collectForWorkers(own: () => Promise<Figures>): void {
   const collections = new Map<string, Collection>();
   cluster.on('message', (worker, message: unknown) => {
     if (!isMessage(message)) return;
@@ -31,7 +32,7 @@ export function collectForWorkers(): void {
       const figures: Figures[] = [];
       const end = () => {
         clearTimeout(deadline);
-        if (collections.delete(scrape)) void answer(worker, scrape, figures);
+        if (collections.delete(scrape)) void own().then((primary) => answer(worker, scrape, [...figures, primary]));
       };
       collections.set(scrape, { asker: worker, figures, awaited: workers.length, end });
       for (const other of workers) other?.send({ countersign: 'collect', scrape } satisfies Message);

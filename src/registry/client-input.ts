@@ -31,7 +31,8 @@ const scope = z
     'is an OpenID Connect scope for users; this server issues tokens to workloads: leave it out',
   );
 
-const schema = z.strictObject({
+/** The fields, each by itself. */
+export const clientFields = z.strictObject({
   name: requiredText(200),
   client_id: z
     .string('must be text')
@@ -72,7 +73,7 @@ export async function parseClientInput(
   input: unknown,
   ownIssuer: string,
 ): Promise<Result<ClientInput, readonly InputProblem[]>> {
-  const { complete, readable, problems } = readFields(schema, input);
+  const { complete, readable, problems } = readFields(clientFields, input);
   const all = [
     ...problems,
     ...scopeProblems(readable.allowed_scopes, readable.resource_identifiers),

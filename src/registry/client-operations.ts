@@ -90,6 +90,14 @@ export function createClientOperations(context: RegistryContext): ClientOperatio
         const found = await findWritable(idOrClientId);
         if (!found.ok) return found;
         const client = found.value;
+        const bound = await store.listWorkloadBindings(
+          { limit: 1, offset: 0 },
+          { clientRowId: client.id, managedBy: 'file' },
+        );
+        const [binding] = bound.rows;
+        if (binding !== undefined) {
+          return err({ code: 'managed_by_file', resourceType: 'workload_binding', id: binding.id });
+        }
         if (!(await store.deleteClient(client.id))) {
           return err({ code: 'not_found', resourceType: 'client', id: idOrClientId });
         }

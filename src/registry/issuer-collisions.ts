@@ -45,6 +45,7 @@ function slashMessage(url: string, other: string, row: string): string {
   return `${pair} differ only by a trailing slash: register the one that tokens really have in iss`;
 }
 
-function withoutFinalSlash(url: string): string {
+/** An issuer string as it is compared with others: a final slash makes no other issuer. */
+export function withoutFinalSlash(url: string): string {
   return url.replace(/\/$/, '');
 }

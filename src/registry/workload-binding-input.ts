@@ -28,7 +28,8 @@ const claimValue = z.custom<ClaimValue>(
   `must be a string of at most ${MAX_CLAIM_VALUE_LENGTH} characters, a number, true or false`,
 );
 
-const schema = z.strictObject({
+/** The fields, each by itself. */
+export const workloadBindingFields = z.strictObject({
   trusted_issuer_id: requiredText(255),
   client_id: requiredText(255),
   subject: z.string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be text') }),
@@ -46,7 +47,7 @@ export type WorkloadBindingInput = Pick<WorkloadBinding, 'subject' | 'claims' | 
 
 /** Reads a new binding. The subject is checked later, by `bindingSubjectProblems`: its form depends on the issuer. */
 export function parseWorkloadBindingInput(input: unknown): Result<WorkloadBindingInput, readonly InputProblem[]> {
-  const { complete, readable, problems } = readFields(schema, input);
+  const { complete, readable, problems } = readFields(workloadBindingFields, input);
   const all = [
     ...problems,
     ...conditionProblems(readable.claims ?? {}),

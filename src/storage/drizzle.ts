@@ -16,3 +16,4 @@ export const { check, customType, index, integer, sqliteTable, text, uniqueIndex
 export const { drizzle } = betterSqlite3;
 export type { SQL } from 'drizzle-orm';
 export type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+export type { SQLiteTable } from 'drizzle-orm/sqlite-core';

@@ -1,28 +1,15 @@
 /**
- * The registry at rest: `RegistryStore` over the stores of its three tables. Owns the transactions: each write is one,
+ * The registry at rest: `RegistryStore` over the stores of its four tables. Owns the transactions: each write is one,
  * moves the registry's revision with it, and says so before it answers.
  */
 import type { RegistryStore } from '../registry/registry-store.ts';
-import type { ClientStore } from './client-store.ts';
-import type { Database } from './database.ts';
-import type { RegistryRevision } from './registry-revision.ts';
-import type { TrustedIssuerStore } from './trusted-issuer-store.ts';
+import { createRegistryRewrite } from './registry-rewrite.ts';
+import type { RegistryStoreParts } from './registry-store-parts.ts';
 import { writeOutcome } from './unique-conflict.ts';
-import type { WorkloadBindingStore } from './workload-binding-store.ts';
 import { writeTransaction } from './write-transaction.ts';
 
-export type RegistryStoreParts = {
-  readonly database: Database;
-  readonly clients: ClientStore;
-  readonly trustedIssuers: TrustedIssuerStore;
-  readonly workloadBindings: WorkloadBindingStore;
-  readonly revision: RegistryRevision;
-  /** Told the new revision after each commit. */
-  readonly moved: (revision: number) => void;
-};
-
 export function createRegistryStore(parts: RegistryStoreParts): RegistryStore {
-  const { database, clients, trustedIssuers, workloadBindings, revision, moved } = parts;
+  const { database, clients, trustedIssuers, denyList, workloadBindings, revision, moved } = parts;
 
   const transaction = async <T>(work: () => T): Promise<T> => {
     const committed = await writeTransaction(database.client, () => ({ answer: work(), revision: revision.advance() }));
@@ -31,6 +18,8 @@ export function createRegistryStore(parts: RegistryStoreParts): RegistryStore {
   };
 
   return {
+    ...createRegistryRewrite(parts),
+
     insertClient: (client, secrets) => writeOutcome(transaction(() => clients.write.insert(client, secrets))),
     updateClient: (client) => writeOutcome(transaction(() => clients.write.update(client))),
     deleteClient: (id) => transaction(() => clients.write.delete(id)),
@@ -69,5 +58,15 @@ export function createRegistryStore(parts: RegistryStoreParts): RegistryStore {
     deleteWorkloadBinding: (id) => transaction(() => workloadBindings.write.delete(id)),
     findWorkloadBinding: (id) => workloadBindings.findById(id),
     listWorkloadBindings: (page, filter) => workloadBindings.list(page, filter),
+
+    insertDenyListEntry: (entry) => writeOutcome(transaction(() => denyList.write.insert(entry))),
+    updateDenyListEntry: (entry) => writeOutcome(transaction(() => denyList.write.update(entry))),
+    deleteDenyListEntry: (id) => transaction(() => denyList.write.delete(id)),
+    findDenyListEntry: (id) => denyList.findById(id),
+    findDenyListEntryOf: async ({ trustedIssuerId, member, value }, managedBy) => {
+      const entries = await denyList.find(trustedIssuerId, [{ member, value }]);
+      return entries.find((entry) => entry.managedBy === managedBy) ?? null;
+    },
+    listDenyListEntries: (page, filter) => denyList.list(page, filter),
   };
 }

@@ -3,11 +3,12 @@
  * in `issuer_urls` once more, which makes them unique and finds a row by any of them; only this file writes both.
  */
 
-import type { TrustedIssuers } from '../assertion/ports.ts';
+import type { ActiveIssuer, TrustedIssuers } from '../assertion/ports.ts';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import type { Page, Paged, TrustedIssuerFilter } from '../registry/registry-store.ts';
 import type { Database } from './database.ts';
 import { and, asc, count, eq, getTableColumns, sql } from './drizzle.ts';
+import { preparedInsert } from './prepared-insert.ts';
 import { issuerUrls, trustedIssuers } from './schema.ts';
 import { StorageError } from './storage-error.ts';
 import { orConflict } from './unique-conflict.ts';
@@ -15,16 +16,23 @@ import { orConflict } from './unique-conflict.ts';
 export type TrustedIssuerStore = TrustedIssuers & {
   list(page: Page, filter: TrustedIssuerFilter): Promise<Paged<TrustedIssuer>>;
   listUrls(): Promise<readonly { readonly url: string; readonly trustedIssuerId: string }[]>;
+  /** All that are active, oldest first. */
+  listActive(): Promise<readonly ActiveIssuer[]>;
   /** Statements for inside a write transaction. */
   readonly write: {
     insert(issuer: TrustedIssuer): void;
     update(issuer: TrustedIssuer): void;
+    /** Lets go of the issuer's strings until it is updated. */
+    releaseUrls(id: string): void;
     /** With its bindings, which the foreign keys take along. */
     delete(id: string): boolean;
   };
 };
 
-export function createTrustedIssuerStore({ orm }: Database): TrustedIssuerStore {
+export function createTrustedIssuerStore(database: Database): TrustedIssuerStore {
+  const { orm } = database;
+  const insertIssuer = preparedInsert(database, trustedIssuers);
+  const insertUrl = preparedInsert(database, issuerUrls);
   const byUrl = orm
     .select(getTableColumns(trustedIssuers))
     .from(issuerUrls)
@@ -36,13 +44,26 @@ export function createTrustedIssuerStore({ orm }: Database): TrustedIssuerStore 
     .from(trustedIssuers)
     .where(eq(trustedIssuers.id, sql.placeholder('id')))
     .prepare();
+  const active = orm
+    .select({
+      id: trustedIssuers.id,
+      name: trustedIssuers.name,
+      keySourceType: trustedIssuers.keySourceType,
+      keySourceRevision: trustedIssuers.keySourceRevision,
+      keySourceUpdatedAt: trustedIssuers.keySourceUpdatedAt,
+      updatedAt: trustedIssuers.updatedAt,
+    })
+    .from(trustedIssuers)
+    .where(eq(trustedIssuers.isActive, true))
+    .orderBy(asc(trustedIssuers.createdAt), asc(trustedIssuers.id))
+    .prepare();
   const insertUrls = (issuer: TrustedIssuer) => {
     for (const url of new Set([issuer.issuerUrl, ...issuer.additionalIssuerUrls])) {
-      orConflict('issuer_url', 'SQLITE_CONSTRAINT_PRIMARYKEY', () =>
-        orm.insert(issuerUrls).values({ url, trustedIssuerId: issuer.id }).run(),
-      );
+      orConflict('issuer_url', 'SQLITE_CONSTRAINT_PRIMARYKEY', () => insertUrl({ url, trustedIssuerId: issuer.id }));
     }
   };
+
+  const releaseUrls = (id: string) => void orm.delete(issuerUrls).where(eq(issuerUrls.trustedIssuerId, id)).run();
 
   return {
     // Bound as UTF-8, a lone surrogate would turn into U+FFFD and equal another string.
@@ -63,17 +84,19 @@ export function createTrustedIssuerStore({ orm }: Database): TrustedIssuerStore 
       return { rows, total: orm.select({ total: count() }).from(trustedIssuers).where(matching).get()?.total ?? 0 };
     },
     listUrls: async () => orm.select().from(issuerUrls).all(),
+    listActive: async () => active.all(),
     write: {
       insert(issuer) {
-        orm.insert(trustedIssuers).values(issuer).run();
+        insertIssuer(issuer);
         insertUrls(issuer);
       },
       update(issuer) {
         const { changes } = orm.update(trustedIssuers).set(issuer).where(eq(trustedIssuers.id, issuer.id)).run();
         if (changes === 0) throw new StorageError('the trusted issuer was deleted meanwhile');
-        orm.delete(issuerUrls).where(eq(issuerUrls.trustedIssuerId, issuer.id)).run();
+        releaseUrls(issuer.id);
         insertUrls(issuer);
       },
+      releaseUrls,
       delete: (id) => orm.delete(trustedIssuers).where(eq(trustedIssuers.id, id)).run().changes === 1,
     },
   };

@@ -5,6 +5,7 @@ import type { WorkloadBinding } from '../assertion/workload-binding.ts';
 import type { Page, Paged, WorkloadBindingFilter } from '../registry/registry-store.ts';
 import type { Database } from './database.ts';
 import { and, asc, count, eq, sql } from './drizzle.ts';
+import { preparedInsert } from './prepared-insert.ts';
 import { workloadBindings } from './schema.ts';
 import { StorageError } from './storage-error.ts';
 import { orConflict } from './unique-conflict.ts';
@@ -22,7 +23,9 @@ export type WorkloadBindingStore = WorkloadBindings & {
   };
 };
 
-export function createWorkloadBindingStore({ orm }: Database): WorkloadBindingStore {
+export function createWorkloadBindingStore(database: Database): WorkloadBindingStore {
+  const { orm } = database;
+  const insertRow = preparedInsert(database, workloadBindings);
   const bySubject = orm
     .select()
     .from(workloadBindings)
@@ -39,11 +42,12 @@ export function createWorkloadBindingStore({ orm }: Database): WorkloadBindingSt
     findBySubject: async (trustedIssuerId, subject) =>
       subject.isWellFormed() ? bySubject.all({ trustedIssuerId, subject }) : [],
     findById: async (id) => orm.select().from(workloadBindings).where(eq(workloadBindings.id, id)).get() ?? null,
-    async list({ limit, offset }, { trustedIssuerId, clientRowId, subject }) {
+    async list({ limit, offset }, { trustedIssuerId, clientRowId, subject, managedBy }) {
       const matching = and(
         trustedIssuerId === undefined ? undefined : eq(workloadBindings.trustedIssuerId, trustedIssuerId),
         clientRowId === undefined ? undefined : eq(workloadBindings.clientRowId, clientRowId),
         subject === undefined ? undefined : eq(workloadBindings.subject, subject),
+        managedBy === undefined ? undefined : eq(workloadBindings.managedBy, managedBy),
       );
       const rows = orm
         .select()
@@ -57,7 +61,7 @@ export function createWorkloadBindingStore({ orm }: Database): WorkloadBindingSt
     },
     write: {
       insert(binding) {
-        orConflict('binding', 'SQLITE_CONSTRAINT_UNIQUE', () => orm.insert(workloadBindings).values(binding).run());
+        orConflict('binding', 'SQLITE_CONSTRAINT_UNIQUE', () => insertRow(binding));
       },
       update(binding) {
         const { changes } = orConflict('binding', 'SQLITE_CONSTRAINT_UNIQUE', () =>

@@ -16,6 +16,7 @@ beforeAll(async () => {
     listen: { host: '127.0.0.1', port: 0 },
     databaseUrl: 'sqlite::memory:',
     adminSecret: null,
+    declarativeFile: null,
     privateNetworks: [],
     keyFile: null,
     workers: 1,
