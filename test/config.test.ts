@@ -19,6 +19,7 @@ const DEFAULTS = {
   listen: { host: '127.0.0.1', port: 8080 },
   databaseUrl: 'sqlite:data/countersign.db',
   adminSecret: null,
+  declarativeFile: null,
   privateNetworks: [],
   keyFile: null,
   workers: 1,
@@ -167,6 +168,57 @@ describe('the admin secret', () => {
         setting: 'COUNTERSIGN_ADMIN_SECRET',
         problem: 'is set together with COUNTERSIGN_ADMIN_SECRET_FILE',
         mend: 'keep one of the two',
+      },
+    ]);
+  });
+});
+
+describe('the settings of the declarative file', () => {
+  const file = async (text: string) => {
+    const path = join(folder, 'declared.yaml');
+    await writeFile(path, text);
+    return path;
+  };
+
+  it('come after flags and environment, and before defaults', async () => {
+    const path = await file('settings:\n  listen: 0.0.0.0:1\n  workers: 3\n  log_level: warn\n  issuer: ""\n');
+    const flags = { workers: '5' };
+    expect(configOf({ COUNTERSIGN_CONFIG: path, COUNTERSIGN_LOG_LEVEL: 'error' }, flags)).toEqual({
+      ...DEFAULTS,
+      declarativeFile: path,
+      listen: { host: '0.0.0.0', port: 1 },
+      workers: 5,
+      logLevel: 'error',
+    });
+  });
+
+  it('may be lists, and stand in any document of a folder', async () => {
+    const path = await mkdtemp(join(folder, 'documents-'));
+    await writeFile(join(path, 'a.yaml'), 'clients: []\n');
+    await writeFile(join(path, 'b.yaml'), 'settings: { private_networks: [10.0.0.0/8, "fd00::/8"] }\n');
+    expect(configOf({}, { declarativeFile: path }).privateNetworks).toEqual(['10.0.0.0/8', 'fd00::/8']);
+    await writeFile(join(path, 'c.yaml'), 'settings: { private_networks: [] }\n');
+    expect(problemsOf({}, { declarativeFile: path })).toMatchObject([
+      { setting: 'COUNTERSIGN_CONFIG', problem: 'has the setting private_networks in two documents' },
+    ]);
+  });
+
+  it.each([
+    ['{ workers: 0 }', 'settings.workers', 'is not a number of processes'],
+    ['{ worker: 1 }', 'settings.worker', 'is not a setting of the file'],
+    ['{ admin_secret: 0123456789abcdef }', 'settings.admin_secret', 'is not a setting of the file'],
+    ['{ config: other.yaml }', 'settings.config', 'is not a setting of the file'],
+  ])('may not be %s', async (settings, setting, problem) => {
+    const path = await file(`settings: ${settings}\n`);
+    expect(problemsOf({ COUNTERSIGN_CONFIG: path })).toMatchObject([{ setting, problem }]);
+  });
+
+  it('can not be had from a file that is not there', () => {
+    expect(problemsOf({ COUNTERSIGN_CONFIG: join(folder, 'nowhere') })).toEqual([
+      {
+        setting: 'COUNTERSIGN_CONFIG',
+        problem: 'can not be read (ENOENT)',
+        mend: 'name a file or folder that this process may read',
       },
     ]);
   });

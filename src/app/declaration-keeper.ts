@@ -64,10 +64,10 @@ async function startKeeper(
   /** Answers the problems, as lines; none when the file is in force. */
   async function read(): Promise<readonly string[]> {
     const before = await fileSignature(path, files);
-    const file = await readDeclarativeFile(path, ownIssuer, clock());
+    const file = await frugally(() => readDeclarativeFile(path, ownIssuer, clock()));
     const isOneState = (await fileSignature(path, files)) === before;
     const origin = { requestId: randomUUID(), file: path };
-    const applied = await registry.applyDeclaration(file.declaration, origin);
+    const applied = await frugally(() => registry.applyDeclaration(file.declaration, origin));
     files = file.files;
     // What was written while it was being read is read again.
     appliedSignature = isOneState ? await fileSignature(path, files) : '';
@@ -95,20 +95,18 @@ async function startKeeper(
   }
 
   function reload(): Promise<void> {
-    last = last
-      .then(() => frugally(read))
-      .then(
-        () => undefined,
-        (error: unknown) => {
-          // A fault, such as a database that is away: the next look tries again.
-          appliedSignature = '';
-          log.error({ error }, 'fault');
-        },
-      );
+    last = last.then(read).then(
+      () => undefined,
+      (error: unknown) => {
+        // A fault, such as a database that is away: the next look tries again.
+        appliedSignature = '';
+        log.error({ error }, 'fault');
+      },
+    );
     return last;
   }
 
-  const problems = await frugally(read);
+  const problems = await read();
   if (problems.length > 0) throw new UnusableDeclaration(problems.join('\n'));
 
   const timer = setInterval(async () => {
