@@ -52,7 +52,7 @@ export async function handleAuthenticated<G>(
   const checked = endpoint.check(form.value);
   if (!checked.ok) return refuse({}, { kind: 'malformed', error: checked.error }, checked.error);
 
-  const credentials = readClientCredentials(form.value, request.headers.authorization);
+  const credentials = readClientCredentials(form.value, request.headersDistinct.authorization ?? []);
   if (!credentials.ok) {
     const unusable = credentials.error;
     if (unusable.kind === 'malformed') return refuse({}, unusable, unusable.error);

@@ -22,10 +22,10 @@ export type UnusableCredentials =
   | { readonly kind: 'malformed'; readonly error: OAuthError }
   | { readonly kind: 'refused'; readonly refusal: AuthenticationRefusal; readonly usedAuthorizationHeader: boolean };
 
-/** Picks the request's credentials. `authorization` is the header's value, undefined when it was not sent. */
+/** Picks the request's credentials. `authorizations` are the values of all `Authorization` headers. */
 export function readClientCredentials(
   form: Form,
-  authorization: string | undefined,
+  authorizations: readonly string[],
 ): Result<ClientCredentials, UnusableCredentials> {
   const clientId = parameter(form, 'client_id');
   const secret = parameter(form, 'client_secret');
@@ -33,7 +33,9 @@ export function readClientCredentials(
   const assertionType = parameter(form, 'client_assertion_type');
   const usesAssertion = assertion !== null || assertionType !== null;
 
-  if ([authorization !== undefined, secret !== null, usesAssertion].filter(Boolean).length > 1) {
+  const [authorization, ...others] = authorizations;
+  const methods = [authorization !== undefined, others.length > 0, secret !== null, usesAssertion];
+  if (methods.filter(Boolean).length > 1) {
     return err({ kind: 'malformed', error: invalidRequest('more than one client authentication method') });
   }
   if (usesAssertion) return readAssertion(assertion, assertionType, clientId);

@@ -5,14 +5,14 @@ import { parseForm } from '../../src/oauth/form-body.ts';
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 
-function read(fields: Readonly<Record<string, string>>, authorization?: string) {
+function read(fields: Readonly<Record<string, string>>, ...authorizations: string[]) {
   const form = parseForm(new URLSearchParams(fields).toString());
   if (!form.ok) throw new Error('the form of this test is broken');
-  return readClientCredentials(form.value, authorization);
+  return readClientCredentials(form.value, authorizations);
 }
 
-function refusalOf(fields: Readonly<Record<string, string>>, authorization?: string): string {
-  const credentials = read(fields, authorization);
+function refusalOf(fields: Readonly<Record<string, string>>, ...authorizations: string[]): string {
+  const credentials = read(fields, ...authorizations);
   if (credentials.ok) return 'read';
   return credentials.error.kind === 'malformed' ? credentials.error.error.error : credentials.error.refusal.reason;
 }
@@ -48,7 +48,10 @@ describe('the one method', () => {
       { clientId: '1PpG/Q 1', secret: 'z/tZ9VwFZqApmIQ+ZH1I5pLk/uB4ud:X2/8bL+wfFTt1rFw=' },
     ],
   ])('%s', (_name, fields, authorization, expected) => {
-    expect(read(fields, authorization)).toMatchObject({ ok: true, value: expected });
+    expect(read(fields, ...(authorization === undefined ? [] : [authorization]))).toMatchObject({
+      ok: true,
+      value: expected,
+    });
   });
 });
 
@@ -83,6 +86,11 @@ describe('what is refused before anything is verified', () => {
     ['a Bearer header', {}, 'Bearer x', 'authorization_header_invalid'],
     ['an empty header', {}, '', 'authorization_header_invalid'],
   ])('%s', (_name, fields, authorization, reason) => {
-    expect(refusalOf(fields, authorization)).toBe(reason);
+    expect(refusalOf(fields, ...(authorization === undefined ? [] : [authorization]))).toBe(reason);
+  });
+
+  it('two Authorization headers, even of one value', () => {
+    expect(refusalOf({}, basic('x:s'), basic('y:t'))).toBe('invalid_request');
+    expect(refusalOf({}, basic('x:s'), basic('x:s'))).toBe('invalid_request');
   });
 });

@@ -66,5 +66,10 @@ it.each<[string, number, string]>([
   ['TRACE', 405, 'TRACE /oauth/token HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['an upgrade', 405, 'GET /oauth/token HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
   ['an expectation that nobody can meet', 417, `${POST}Host: x\r\nExpect: the-unexpected\r\nContent-Length: 0\r\n\r\n`],
+  [
+    'two Authorization headers',
+    400,
+    `${POST}Host: x\r\n${FORM}Authorization: Basic eDpz\r\nAuthorization: Basic eDpz\r\nContent-Length: 29\r\n\r\ngrant_type=client_credentials`,
+  ],
   ['no Host', 400, `${POST}Content-Length: 0\r\n\r\n`],
 ])('%s', expectRequestId);
