@@ -30,10 +30,11 @@ export async function inspectDeclaration(
   const planned = planDeclaration(file.declaration, rows, { now: clock(), newId: randomUUID });
   if (!planned.ok) throw new UnusableDeclaration(file.describe(planned.error).join('\n'));
   const differences = rowDifferences(planned.value);
+  const { length } = differences;
   return [
-    `file        ${path}, ${differences.length === 0 ? 'in force as it is' : `${differences.length} rows would change`}`,
+    `file        ${path}, ${length === 0 ? 'in force as it is' : `rows that would change: ${length}`}`,
     ...differences.slice(0, MAX_LISTED).map(differenceLine),
-    ...(differences.length > MAX_LISTED ? [`            and ${differences.length - MAX_LISTED} more`] : []),
+    ...(length > MAX_LISTED ? [`            and ${length - MAX_LISTED} more`] : []),
     ...file.describe(file.warnings).map((warning) => `warn        ${warning}`),
   ];
 }

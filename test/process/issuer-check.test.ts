@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { calculateJwkThumbprint } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkIssuer } from '../../src/command-line/issuer-check.ts';
 import { KID } from '../fixtures/assertions.ts';
@@ -18,11 +19,13 @@ const LOOPBACK = ['--private-networks', '127.0.0.0/8', '--allow-private-network'
 const OPTIONS = { privateNetworks: '127.0.0.0/8', allowPrivateNetwork: true };
 
 let folder: string;
+let thumbprint: string;
 let server: IssuerServer;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-issuer-check-'));
   server = await startIssuerServer('http');
+  thumbprint = await calculateJwkThumbprint(publicJwk(RSA_A));
 });
 beforeEach(() => {
   serve({});
@@ -67,8 +70,9 @@ describe('issuer check, as a command', () => {
       `discovery ${server.origin}/.well-known/openid-configuration`,
       `issuer    ${server.origin}`,
       `jwks      ${server.origin}/keys`,
-      `key       ${KID}  RS256`,
+      `key       ${KID}  RS256  thumbprint ${thumbprint}`,
       expect.stringMatching(/^skip {6}for-encryption: /),
+      'refresh   after 3600 s at the latest: the answer names no max-age',
       'ok',
     ]);
     expect([code, stderr]).toEqual([0, '']);
@@ -102,14 +106,22 @@ describe('issuer check accepts', () => {
     const before = server.connections();
     const { passed, lines } = await checkIssuer(await file('pasted.json', pasted), {});
     expect(passed).toBe(true);
-    expect(lines).toContain(`key       ${KID}  RS256`);
+    expect(lines).toEqual([
+      expect.stringMatching(/^warn jwks: kid for-encryption is not used: /),
+      `key       ${KID}  RS256  thumbprint ${thumbprint}`,
+      expect.stringMatching(/^skip {6}for-encryption: /),
+      'ok',
+    ]);
     expect(server.connections()).toBe(before);
   });
 
   it('a JWK set, and shows what it skips', async () => {
     const { passed, lines } = await checkIssuer(await file('jwks.json', JWKS), {});
     expect(passed).toBe(true);
-    expect(lines).toEqual([`key  ${KID}  RS256`, expect.stringMatching(/^skip for-encryption: /)]);
+    expect(lines).toEqual([
+      `key  ${KID}  RS256  thumbprint ${thumbprint}`,
+      expect.stringMatching(/^skip for-encryption: /),
+    ]);
   });
 
   it('an issuer whose discovery document and keys are elsewhere', async () => {
@@ -118,7 +130,20 @@ describe('issuer check accepts', () => {
       ...OPTIONS,
       discoveryUrl: `${server.origin}/elsewhere`,
     });
-    expect([passed, lines]).toEqual([true, expect.arrayContaining([`key       ${KID}  RS256`])]);
+    expect([passed, lines]).toEqual([
+      true,
+      expect.arrayContaining([`key       ${KID}  RS256  thumbprint ${thumbprint}`]),
+    ]);
+  });
+
+  it.each([
+    ['max-age=604800', 3600],
+    ['max-age=120', 120],
+    ['max-age=0', 60],
+  ])('an issuer of %s, and says when the server would ask again', async (cacheControl, seconds) => {
+    server.json('/keys', JWKS, { 'cache-control': cacheControl });
+    const { lines } = await checkIssuer(server.origin, OPTIONS);
+    expect(lines.at(-2)).toBe(`refresh   after ${seconds} s at the latest: the answer says ${cacheControl}`);
   });
 });
 
