@@ -1,7 +1,8 @@
 /**
  * `npm run bench`: requests per second and CPU milliseconds per token of the full path (RS256 assertion in, ES256 token
  * out, replay claim and audit record durable), next to a bare handler in the same run, and how both change with trusted
- * issuers and replay rows. CPU is the server process's own; ratios are what to quote, these machines are noisy.
+ * issuers and replay rows. CPU is the server process's own; ratios are what to quote, these machines are noisy. Then the
+ * time and memory of a start with a fleet in the declarative file.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AssertionBuilder, CLUSTER_CLAIMS, KID } from '../test/fixtures/assertions.ts';
 import { publicJwk, RSA_A } from '../test/fixtures/keys.ts';
+import { measureStart, writeFleet } from './declared-fleet.ts';
 import { MeasuredProcess } from './measured-process.ts';
 import { prepareDatabase } from './prepared-database.ts';
 
@@ -18,6 +20,7 @@ const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 3000);
 const WARM_UP = 500;
 const ROUNDS = 3;
 const CONCURRENCY = 16;
+const DECLARED_ISSUERS = 10_000;
 
 type Figures = { readonly perSecond: number; readonly cpuMs: number; readonly rssMb: number };
 
@@ -120,6 +123,12 @@ try {
     report(`full path, ${name}`, figures.full, figures.bare);
     await bare.stop();
     await full.stop();
+  }
+  const fleet = await writeFleet(folder, DECLARED_ISSUERS);
+  for (const what of ['first start', 'next start']) {
+    const { seconds, rssMb, peakMb } = await measureStart(fleet, join(folder, 'declared.db'));
+    const memory = `${Math.round(rssMb ?? Number.NaN)} MB, at most ${Math.round(peakMb ?? Number.NaN)} MB`;
+    process.stdout.write(`${what}, ${DECLARED_ISSUERS} declared issuers: ${seconds.toFixed(1)} s, ${memory}\n`);
   }
 } finally {
   await rm(folder, { recursive: true });

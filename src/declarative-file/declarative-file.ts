@@ -13,6 +13,7 @@ import type {
   DeclaredWorkloadBinding,
   Place,
 } from '../registry/declaration.ts';
+import { denyListWarnings } from '../registry/deny-list-input.ts';
 import type { Result } from '../result.ts';
 import { readClientEntry } from './client-entry.ts';
 import { readDenialEntry } from './denial-entry.ts';
@@ -75,6 +76,12 @@ export async function readDeclarativeFile(path: string, ownIssuer: string, now: 
     else if (yaml?.ok === false) {
       context.problems.push({ place: { document, path: [] }, ...yaml.error });
     } else if (yaml?.ok === true) await readSections(yaml.value.value, document, context, entries);
+  }
+  const issuers = new Map(entries.trustedIssuers.map(({ fields }) => [fields.name, fields]));
+  for (const { place, trustedIssuer, ...denial } of entries.denyList) {
+    const issuer = issuers.get(trustedIssuer);
+    const warnings = issuer === undefined ? [] : denyListWarnings(denial, issuer);
+    context.warnings.push(...warnings.map((message) => ({ place, message })));
   }
   for (const [file, content] of named) {
     const text = await content;

@@ -78,6 +78,8 @@ export type RegistryStore = {
   /** Deletes the issuer, its bindings and its deny list. False when there was none. */
   deleteTrustedIssuer(id: string): Promise<boolean>;
   findTrustedIssuer(id: string): Promise<TrustedIssuer | null>;
+  /** The row of the declarative file that has this name; there names are unique. */
+  findDeclaredIssuerByName(name: string): Promise<TrustedIssuer | null>;
   /** All issuer strings in use (main and additional) with the row that has them. */
   listIssuerUrls(): Promise<readonly { readonly url: string; readonly trustedIssuerId: string }[]>;
   listTrustedIssuers(page: Page, filter: TrustedIssuerFilter): Promise<Paged<TrustedIssuer>>;

@@ -53,6 +53,12 @@ export function createTrustedIssuerOperations(context: RegistryContext): Trusted
     ownId: string | null,
   ): Promise<Result<void, RegistryError>> {
     const { taken, confusable } = await findIssuerCollisions(store, fields, ownId);
+    // Names of the file are unique, and part of the names of workloads: the file would be refused from then on.
+    const namesake = await store.findDeclaredIssuerByName(fields.name);
+    if (namesake !== null) {
+      const message = `is the name of trusted issuer ${namesake.id} of the declarative file: choose another one`;
+      return err({ code: 'conflict', problems: [problem(message, 'name'), ...taken] });
+    }
     if (confusable.length > 0) return err(invalidInput([...confusable, ...taken]));
     return taken.length > 0 ? err({ code: 'conflict', problems: taken }) : ok(undefined);
   }

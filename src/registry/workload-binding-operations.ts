@@ -1,5 +1,6 @@
 /** Operations on workload bindings: parse, look up both ends, store, record. Knows no GraphQL and no SQL. */
 import { randomUUID } from 'node:crypto';
+import { templateAmbiguity } from '../assertion/injective-template.ts';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import type { WorkloadBinding } from '../assertion/workload-binding.ts';
 import type { Client } from '../issuance/client.ts';
@@ -84,7 +85,7 @@ export function createWorkloadBindingOperations(context: RegistryContext): Workl
         };
         const outcome = await store.insertWorkloadBinding(binding);
         if (!outcome.written) return err(conflictError(outcome.conflict));
-        const warnings = subjectWarnings(binding.subject, ends.value.issuer.issuerType);
+        const warnings = bindingWarnings(binding, ends.value.issuer);
         await audit.changed('workload_binding', 'created', origin, auditRow(binding, ends.value.client), {
           created: shownFields(workloadBindingFieldsOf(binding)),
           ...(warnings.length > 0 && { warnings }),
@@ -110,7 +111,7 @@ export function createWorkloadBindingOperations(context: RegistryContext): Workl
           ...rowFields(parsed.value, ends.value),
           updatedAt: clock(),
         };
-        const warnings = subjectWarnings(binding.subject, ends.value.issuer.issuerType);
+        const warnings = bindingWarnings(binding, ends.value.issuer);
         const changed = changedFields(workloadBindingFieldsOf(current), workloadBindingFieldsOf(binding));
         if (Object.keys(changed).length === 0) return ok({ binding: current, warnings });
         const outcome = await store.updateWorkloadBinding(binding);
@@ -146,6 +147,14 @@ export function createWorkloadBindingOperations(context: RegistryContext): Workl
 function rowFields(input: WorkloadBindingInput, { issuer, client }: Ends) {
   const { subject, claims, tokenClaims, isActive } = input;
   return { trustedIssuerId: issuer.id, clientRowId: client.id, subject, claims, tokenClaims, isActive };
+}
+
+function bindingWarnings({ subject, tokenClaims }: WorkloadBinding, { issuerType }: TrustedIssuer): readonly string[] {
+  const ambiguities = Object.entries(tokenClaims).flatMap(([claim, template]) => {
+    const ambiguity = templateAmbiguity(template);
+    return ambiguity === null ? [] : [`token_claims.${claim} can be the same for two workloads: ${ambiguity}`];
+  });
+  return [...subjectWarnings(subject, issuerType), ...ambiguities];
 }
 
 function auditRow(binding: WorkloadBinding, client: Client | null) {

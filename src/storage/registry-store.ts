@@ -50,6 +50,7 @@ export function createRegistryStore(parts: RegistryStoreParts): RegistryStore {
       ),
     deleteTrustedIssuer: (id) => transaction(() => trustedIssuers.write.delete(id)),
     findTrustedIssuer: (id) => trustedIssuers.findById(id),
+    findDeclaredIssuerByName: (name) => trustedIssuers.findDeclaredByName(name),
     listIssuerUrls: () => trustedIssuers.listUrls(),
     listTrustedIssuers: (page, filter) => trustedIssuers.list(page, filter),
 

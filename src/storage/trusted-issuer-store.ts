@@ -15,6 +15,7 @@ import { orConflict } from './unique-conflict.ts';
 
 export type TrustedIssuerStore = TrustedIssuers & {
   list(page: Page, filter: TrustedIssuerFilter): Promise<Paged<TrustedIssuer>>;
+  findDeclaredByName(name: string): Promise<TrustedIssuer | null>;
   listUrls(): Promise<readonly { readonly url: string; readonly trustedIssuerId: string }[]>;
   /** All that are active, oldest first. */
   listActive(): Promise<readonly ActiveIssuer[]>;
@@ -83,6 +84,12 @@ export function createTrustedIssuerStore(database: Database): TrustedIssuerStore
         .all();
       return { rows, total: orm.select({ total: count() }).from(trustedIssuers).where(matching).get()?.total ?? 0 };
     },
+    findDeclaredByName: async (name) =>
+      orm
+        .select()
+        .from(trustedIssuers)
+        .where(and(eq(trustedIssuers.name, name), eq(trustedIssuers.managedBy, 'file')))
+        .get() ?? null,
     listUrls: async () => orm.select().from(issuerUrls).all(),
     listActive: async () => active.all(),
     write: {

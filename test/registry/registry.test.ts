@@ -471,6 +471,24 @@ describe('every refused write', () => {
   });
 });
 
+describe('a template that gives two workloads one claim', () => {
+  it.each([
+    ['{kubernetes.node.name}', ['two clusters can have the same {kubernetes.node.name}: begin with {issuer.name}/']],
+    ['{issuer.name}/{kubernetes.node.name|dots_to_underscores}', []],
+  ])('is a warning: %s', async (template, ambiguities) => {
+    const { registry } = await world();
+    const input = {
+      trusted_issuer_id: CLUSTER.id,
+      client_id: CLIENT.id,
+      subject: SUBJECT,
+      token_claims: { runner_id: template },
+    };
+    expect(value(await registry.addWorkloadBinding(input, ORIGIN)).warnings).toEqual(
+      ambiguities.map((ambiguity) => `token_claims.runner_id can be the same for two workloads: ${ambiguity}`),
+    );
+  });
+});
+
 describe('rows of the declarative file', () => {
   const fileClient = { ...CLIENT, managedBy: 'file' as const };
   const fileIssuer = { ...CLUSTER, managedBy: 'file' as const };
@@ -496,5 +514,14 @@ describe('rows of the declarative file', () => {
     const { registry, auditLog } = await world(rows);
     expect(await write(registry)).toMatchObject({ ok: false, error: { code: 'managed_by_file' } });
     expect(auditLog.records).toMatchObject([{ outcome: 'failed', reason: 'managed_by_file' }]);
+  });
+
+  it('keep their names to themselves', async () => {
+    const { registry, auditLog } = await world(rows);
+    expect(await registry.addTrustedIssuer({ ...ISSUER, name: CLUSTER.name }, ORIGIN)).toMatchObject({
+      ok: false,
+      error: { code: 'conflict', problems: [{ path: ['name'], message: expect.stringContaining('declarative file') }] },
+    });
+    expect(auditLog.records).toMatchObject([{ outcome: 'failed', reason: 'conflict' }]);
   });
 });
