@@ -9,7 +9,7 @@ import { err, ok, type Result } from '../result.ts';
 import type { AccessTokenRefusal } from './access-token-refusal.ts';
 
 /** What Node accepts for all headers together; ours have 1 to 2 KiB. */
-const MAX_TOKEN_LENGTH = 16_384;
+export const MAX_TOKEN_LENGTH = 16_384;
 const MAX_KID_LENGTH = 1024;
 
 /** What the authorization server signs with. An allow-list: `none` and HMAC are not on it (RFC 8725 §3.1). */
