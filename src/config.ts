@@ -99,22 +99,29 @@ export type SettingName = keyof typeof SETTINGS;
 /** Settings given as flags. */
 export type ConfigFlags = Readonly<Partial<Record<SettingName, string>>>;
 
-/** Settings of `countersign worker`, which is a client and no server. */
+/** Settings of `countersign worker`, which is a client and no server: read by `worker-config.ts`. */
 export const WORKER_SETTINGS = {
   issuer: SETTINGS.issuer.env,
   tokenFile: 'COUNTERSIGN_TOKEN_FILE',
+  token: 'COUNTERSIGN_TOKEN',
   tokenEndpoint: 'COUNTERSIGN_TOKEN_ENDPOINT',
   jwksUri: 'COUNTERSIGN_JWKS_URI',
   resource: 'COUNTERSIGN_RESOURCE',
+  sharedFolders: 'COUNTERSIGN_SHARED_FOLDERS',
   listen: SETTINGS.listen.env,
 } as const;
 /** What Kubernetes sets for a Service named `countersign` (service links). */
 const SERVICE_LINK = /^COUNTERSIGN_(SERVICE_|PORT($|_))/;
 
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The environment of this process. */
+export const PROCESS_ENVIRONMENT: Environment = process.env;
+
 /** Reads the configuration from flags and environment. */
 export function readConfig(
   flags: ConfigFlags,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
+  environment: Environment = PROCESS_ENVIRONMENT,
 ): Result<Config, readonly ConfigProblem[]> {
   const problems: ConfigProblem[] = [...unknownVariables(environment)];
   const given = (name: SettingName): string | undefined => {
@@ -207,65 +214,11 @@ export function describeProblems(problems: readonly ConfigProblem[]): string {
   return problems.map(({ setting, problem, mend }) => `${setting} ${problem}: ${mend}`).join('\n');
 }
 
-function unknownVariables(environment: Readonly<Record<string, string | undefined>>): readonly ConfigProblem[] {
+/** Variables with our prefix that would do nothing: most are misspelt. */
+export function unknownVariables(environment: Environment): readonly ConfigProblem[] {
   const settings = [...Object.values(SETTINGS).map(({ env }) => env), ...Object.values(WORKER_SETTINGS)];
   const known = [...new Set<string>(settings)];
   return Object.keys(environment)
     .filter((name) => name.startsWith('COUNTERSIGN_') && !known.includes(name) && !SERVICE_LINK.test(name))
     .map((setting) => ({ setting, problem: 'is not a setting', mend: `remove it; settings are ${known.join(', ')}` }));
-}
-
-export type WorkerConfig = {
-  readonly issuer: string;
-  readonly tokenFile: string;
-  readonly tokenEndpoint?: string;
-  readonly jwksUri?: string;
-  readonly clientId?: string;
-  readonly resource?: string;
-  readonly scope?: string;
-  readonly listen?: ListenAddress;
-  readonly intervalSeconds: number;
-};
-
-/** The settings of `countersign worker`: flags before environment, problems all at once. */
-export function readWorkerConfig(
-  flags: Readonly<Record<string, string | boolean | undefined>>,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): Result<WorkerConfig, readonly ConfigProblem[]> {
-  const problems: ConfigProblem[] = [...unknownVariables(environment)];
-  const text = (name: string): string | undefined => {
-    const flag = flags[name];
-    const variable = (WORKER_SETTINGS as Readonly<Record<string, string>>)[name];
-    const value = typeof flag === 'string' ? flag : variable === undefined ? undefined : environment[variable];
-    return value === '' ? undefined : value;
-  };
-  const tokenFile = text('tokenFile');
-  if (tokenFile === undefined) {
-    problems.push({
-      setting: WORKER_SETTINGS.tokenFile,
-      problem: 'is not set',
-      mend: 'name the file of the projected token',
-    });
-  }
-  let listen: ListenAddress | undefined;
-  try {
-    const address = text('listen');
-    listen = address === undefined ? undefined : parseListenAddress(address);
-  } catch (error) {
-    if (!(error instanceof UnusableSetting)) throw error;
-    problems.push({ setting: WORKER_SETTINGS.listen, problem: error.message, mend: error.mend });
-  }
-  const intervalSeconds = Number(text('interval') ?? '30');
-  if (!(intervalSeconds > 0)) {
-    problems.push({ setting: '--interval', problem: 'is not a number of seconds', mend: 'set it to 30, for example' });
-  }
-  if (problems.length > 0 || tokenFile === undefined) return err(problems);
-  const optional = Object.fromEntries(
-    ['tokenEndpoint', 'jwksUri', 'clientId', 'resource', 'scope'].flatMap((name) => {
-      const value = text(name);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
-  const issuer = text('issuer') ?? SETTINGS.issuer.fallback;
-  return ok({ issuer, tokenFile, intervalSeconds, ...optional, ...(listen !== undefined && { listen }) });
 }

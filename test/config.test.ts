@@ -2,15 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type ConfigFlags,
-  type ConfigProblem,
-  describeProblems,
-  readConfig,
-  readWorkerConfig,
-  SETTINGS,
-} from '../src/config.ts';
+import { type ConfigFlags, type ConfigProblem, describeProblems, readConfig, SETTINGS } from '../src/config.ts';
 import { isLoopbackHost } from '../src/setting-values.ts';
+import { readWorkerConfig, type WorkerFlags } from '../src/worker-config.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -275,9 +269,16 @@ it('all problems are reported at once, each on a line with setting, problem and 
 
 describe('the worker’s settings', () => {
   const ENVIRONMENT = { COUNTERSIGN_TOKEN_FILE: '/var/run/token' };
-  const READ = { issuer: 'http://127.0.0.1:8080', tokenFile: '/var/run/token', intervalSeconds: 30 };
+  const READ = {
+    issuer: 'http://127.0.0.1:8080',
+    credential: { kind: 'token_file', path: '/var/run/token' },
+    sharedFolders: [],
+    intervalSeconds: 30,
+  };
+  const STATIC = { COUNTERSIGN_TOKEN_FILE: '', COUNTERSIGN_TOKEN: 'crt_6f1d-0e9a.~+/==' };
+  const STATIC_CREDENTIAL = { credential: { kind: 'static_token', token: STATIC.COUNTERSIGN_TOKEN } };
 
-  it.each<[string, Readonly<Record<string, string>>, Environment, object]>([
+  it.each<[string, WorkerFlags, Environment, object]>([
     ['need the token file alone', {}, {}, {}],
     [
       'are read from the environment',
@@ -286,8 +287,29 @@ describe('the worker’s settings', () => {
       { issuer: 'https://as.example.com' },
     ],
     ['are read from flags', { resource: 'https://api', scope: 'read' }, {}, { resource: 'https://api', scope: 'read' }],
-    ['take a flag before the environment', { tokenFile: '/t' }, {}, { tokenFile: '/t' }],
+    ['take a flag before the environment', { tokenFile: '/t' }, {}, { credential: { kind: 'token_file', path: '/t' } }],
     ['take an empty variable for none', {}, { COUNTERSIGN_RESOURCE: '' }, {}],
+    ['may have a static token instead of the file', {}, STATIC, STATIC_CREDENTIAL],
+    [
+      'take no line end for a part of the static token',
+      {},
+      { ...STATIC, COUNTERSIGN_TOKEN: ` ${STATIC.COUNTERSIGN_TOKEN}\r\n` },
+      STATIC_CREDENTIAL,
+    ],
+    ['take an empty static token for none', {}, { COUNTERSIGN_TOKEN: '' }, {}],
+    ['may name the claim of the id', { idClaim: 'node' }, {}, { idClaim: 'node' }],
+    [
+      'may have shared folders',
+      {},
+      { COUNTERSIGN_SHARED_FOLDERS: '/srv/jobs, /srv/cache/,' },
+      { sharedFolders: ['/srv/jobs', '/srv/cache/'] },
+    ],
+    [
+      'may have shared folders as flags, commas and all',
+      { sharedFolder: ['/srv/a,b', '/srv/c '] },
+      { COUNTERSIGN_SHARED_FOLDERS: '/srv/jobs' },
+      { sharedFolders: ['/srv/a,b', '/srv/c '] },
+    ],
     ['may say where to serve', { listen: ':9000' }, {}, { listen: { host: '0.0.0.0', port: 9000 } }],
     ['may say how often', { interval: '0.5' }, {}, { intervalSeconds: 0.5 }],
     [
@@ -301,11 +323,68 @@ describe('the worker’s settings', () => {
     expect(config).toEqual({ ok: true, value: { ...READ, ...changes } });
   });
 
+  const TOGETHER = {
+    setting: 'COUNTERSIGN_TOKEN',
+    problem: 'is set together with COUNTERSIGN_TOKEN_FILE (or --token-file)',
+    mend: 'keep the file for an identity that is exchanged for access tokens, or the token for one that is sent as it is',
+  };
+  const NO_BEARER = {
+    setting: 'COUNTERSIGN_TOKEN',
+    problem: 'is not a bearer token (RFC 6750 §2.1)',
+    mend: 'set it to the token alone, without scheme, quotes or spaces',
+  };
+  const sharedFolder = (problem: string, mend: string) => ({ setting: 'COUNTERSIGN_SHARED_FOLDERS', problem, mend });
+  const RELATIVE = 'write folders as /srv/jobs,/srv/cache, or one --shared-folder for each';
+
+  it.each<[string, WorkerFlags, Environment, ConfigProblem]>([
+    ['token file and static token together', {}, { ...STATIC, COUNTERSIGN_TOKEN_FILE: '/t' }, TOGETHER],
+    ['the token file as a flag and a static token', { tokenFile: '/t' }, STATIC, TOGETHER],
+    [
+      'neither of them',
+      {},
+      {},
+      {
+        setting: 'COUNTERSIGN_TOKEN_FILE',
+        problem: 'is not set, and neither is COUNTERSIGN_TOKEN',
+        mend: 'name the file of the projected token, or set the token that is sent as it is',
+      },
+    ],
+    ['a static token with its scheme', {}, { COUNTERSIGN_TOKEN: 'Bearer secret-x' }, NO_BEARER],
+    ['a static token in quotes', {}, { COUNTERSIGN_TOKEN: '"secret-x"' }, NO_BEARER],
+    ['a static token of two lines', {}, { COUNTERSIGN_TOKEN: 'secret-x\nx: y' }, NO_BEARER],
+    ['a static token of spaces', {}, { COUNTERSIGN_TOKEN: '  ' }, NO_BEARER],
+    [
+      'a shared folder that is relative',
+      {},
+      { ...ENVIRONMENT, COUNTERSIGN_SHARED_FOLDERS: '/srv/jobs,cache' },
+      sharedFolder('has "cache", which is not an absolute path', RELATIVE),
+    ],
+    [
+      'a shared folder that is empty, as a flag',
+      { sharedFolder: ['/srv/jobs', ''] },
+      ENVIRONMENT,
+      sharedFolder('has "", which is not an absolute path', RELATIVE),
+    ],
+    [
+      'shared folders without a token file to keep from them',
+      {},
+      { ...STATIC, COUNTERSIGN_SHARED_FOLDERS: '/srv/jobs' },
+      sharedFolder(
+        'is set together with COUNTERSIGN_TOKEN, which has no folder to keep from them',
+        'remove it, or use COUNTERSIGN_TOKEN_FILE',
+      ),
+    ],
+  ])('may not be %s, and the token is not shown', (_what, flags, environment, problem) => {
+    const config = readWorkerConfig(flags, environment);
+    expect(config).toEqual({ ok: false, error: [problem] });
+    expect(JSON.stringify(config)).not.toContain('secret-x');
+  });
+
   it('are wrong all at once, each with its mend', () => {
     const config = readWorkerConfig({ listen: 'x', interval: '0' }, { COUNTERSIGN_TOKN_FILE: '/t' });
     expect(config.ok ? [] : config.error.map(({ setting, mend }) => [setting, mend])).toEqual([
       ['COUNTERSIGN_TOKN_FILE', expect.stringContaining('COUNTERSIGN_TOKEN_FILE')],
-      ['COUNTERSIGN_TOKEN_FILE', 'name the file of the projected token'],
+      ['COUNTERSIGN_TOKEN_FILE', 'name the file of the projected token, or set the token that is sent as it is'],
       ['COUNTERSIGN_LISTEN', 'write it as 127.0.0.1:8080 or [::1]:8080'],
       ['--interval', 'set it to 30, for example'],
     ]);

@@ -12,6 +12,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
+import { DEFAULT_ID_CLAIM } from './assigned-id.ts';
 import { DEFAULT_FETCH_LIMITS, type Fetch } from './bounded-fetch.ts';
 import { cooldownSeconds, retryDelayMilliseconds } from './retry-policy.ts';
 import { TokenEndpointUnavailable, TokenRequestRefused } from './token-errors.ts';
@@ -20,6 +21,7 @@ import { type AccessToken, createTokenRequest, type TokenRequestOutcome } from '
 
 export { TokenEndpointUnavailable, TokenRequestRefused } from './token-errors.ts';
 export { TokenFileError, type TokenSource, tokenFileSource } from './token-file-source.ts';
+export { resolveSharedFolder, TokenFolderExposed } from './token-folder-guard.ts';
 export type { AccessToken };
 
 export type TokenClientOptions = {
@@ -33,6 +35,8 @@ export type TokenClientOptions = {
   readonly scope?: string;
   /** Resource indicators (RFC 8707): the APIs that the token is for. */
   readonly resource?: string | readonly string[];
+  /** Member of the answer, or else claim of the token, that names this workload; `runner_id` where it is left out. */
+  readonly idClaim?: string;
   /** Accept plain http to a host that is not loopback: an in-cluster Service. */
   readonly allowInsecureEndpoint?: boolean;
   /** For one request, the whole answer included. */
@@ -75,6 +79,7 @@ export function createTokenClient(options: TokenClientOptions): TokenClient {
     clientId: options.clientId ?? null,
     scope: options.scope ?? null,
     resources: [options.resource ?? []].flat(),
+    idClaim: options.idClaim ?? DEFAULT_ID_CLAIM,
     allowInsecureEndpoint: options.allowInsecureEndpoint ?? false,
     timeoutMilliseconds: options.timeoutMilliseconds ?? DEFAULT_FETCH_LIMITS.timeoutMilliseconds,
     fetch: options.fetch ?? globalThis.fetch,

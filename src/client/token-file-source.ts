@@ -6,6 +6,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { type Clock, systemClock } from '../clock.ts';
+import { isCompactJws, readUnverifiedClaims } from './unverified-claims.ts';
 
 /** Where an assertion comes from. */
 export type TokenSource = { read(): Promise<string> };
@@ -17,11 +18,14 @@ export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
   readonly path: string;
   readonly problem: TokenFileProblem;
+  /** The problem as a phrase. */
+  readonly detail: string;
 
   constructor(path: string, problem: TokenFileProblem, detail: string) {
     super(`token file ${path}: ${detail}`);
     this.path = path;
     this.problem = problem;
+    this.detail = detail;
   }
 }
 
@@ -32,7 +36,6 @@ const MAX_FILE_BYTES = MAX_TOKEN_BYTES + 1024;
 /** What the server tolerates after `exp`; this machine's clock may be that much ahead. */
 const CLOCK_SKEW_SECONDS = 60;
 
-const COMPACT_JWS = /^[A-Za-z0-9_-]+\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+$/;
 const ASCII_WHITE_SPACE_AROUND = /^[\t\n\v\f\r ]+|[\t\n\v\f\r ]+$/g;
 
 type ReadToken = { readonly token: string; readonly exp: number };
@@ -61,8 +64,11 @@ export function tokenFileSource({
         return current.token;
       } catch (error) {
         if (!(error instanceof TokenFileError)) throw error;
-        if (lastGood !== null && clock() < lastGood.exp) return lastGood.token;
-        throw error;
+        if (lastGood === null) throw error;
+        if (clock() < lastGood.exp) return lastGood.token;
+        const { problem, detail } = error;
+        const earlier = `the last good token from it expired at ${instant(lastGood.exp)}`;
+        throw new TokenFileError(path, problem, problem === 'expired' ? detail : `${detail}, and ${earlier}`);
       }
     },
   };
@@ -79,10 +85,10 @@ async function readTokenFile(path: string): Promise<ReadToken> {
   if (token.length > MAX_TOKEN_BYTES) {
     throw new TokenFileError(path, 'too_large', `longer than ${MAX_TOKEN_BYTES} bytes, not a token`);
   }
-  const [, claims] = COMPACT_JWS.exec(token) ?? [];
-  if (claims === undefined) throw new TokenFileError(path, 'not_a_token', 'not a compact JWS');
-  const exp = decodeExp(claims);
-  if (exp === null) throw new TokenFileError(path, 'not_a_token', 'a JWS without a readable exp claim');
+  if (!isCompactJws(token)) throw new TokenFileError(path, 'not_a_token', 'not a compact JWS');
+  const exp = readUnverifiedClaims(token)?.exp;
+  if (typeof exp !== 'number' || !Number.isFinite(exp))
+    throw new TokenFileError(path, 'not_a_token', 'a JWS without a readable exp claim');
   return { token, exp };
 }
 
@@ -104,17 +110,6 @@ async function readContent(path: string): Promise<Buffer> {
     throw new TokenFileError(path, 'unreadable', `cannot be read (${code})`);
   } finally {
     await file?.close();
-  }
-}
-
-/** Unverified: good for keeping time, for nothing else. */
-function decodeExp(claims: string): number | null {
-  try {
-    const decoded: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'));
-    if (typeof decoded !== 'object' || decoded === null || !('exp' in decoded)) return null;
-    return typeof decoded.exp === 'number' && Number.isFinite(decoded.exp) ? decoded.exp : null;
-  } catch {
-    return null;
   }
 }
 

@@ -13,6 +13,7 @@ import {
 } from 'oauth4webapi';
 import type { Clock } from '../clock.ts';
 import { err, ok, type Result } from '../result.ts';
+import { isIdClaim, readAssignedId } from './assigned-id.ts';
 import {
   boundedFetch,
   DEFAULT_FETCH_LIMITS,
@@ -30,6 +31,8 @@ export type AccessToken = {
   readonly expiresAt: number;
   /** Space-separated, as granted (RFC 6749 §3.3). */
   readonly scope: string;
+  /** The name that the server gave this workload, from the answer or from the token; null where it gave none. */
+  readonly assignedId: string | null;
 };
 
 export type TokenRequestOutcome =
@@ -57,6 +60,7 @@ export type TokenRequestSettings = {
   readonly clientId: string | null;
   readonly scope: string | null;
   readonly resources: readonly string[];
+  readonly idClaim: string;
   readonly allowInsecureEndpoint: boolean;
   readonly timeoutMilliseconds: number;
   readonly fetch: Fetch;
@@ -81,7 +85,9 @@ const TRANSIENT_CLIENT_STATUSES: readonly number[] = [408, 429];
 export function createTokenRequest(
   settings: TokenRequestSettings,
 ): (assertion: string) => Promise<TokenRequestOutcome> {
-  const { issuer, tokenEndpoint, allowInsecureEndpoint, clock } = settings;
+  const { issuer, tokenEndpoint, idClaim, allowInsecureEndpoint, clock } = settings;
+  if (!isIdClaim(idClaim))
+    throw new TypeError(`idClaim ${JSON.stringify(idClaim)} is not a claim that names a workload`);
   // Where the endpoint is given, the issuer is only a name: nothing is fetched from it.
   if (tokenEndpoint === null) requireEndpointAddress('issuer', issuer, allowInsecureEndpoint);
   else requireEndpointAddress('tokenEndpoint', tokenEndpoint, allowInsecureEndpoint);
@@ -117,7 +123,7 @@ export function createTokenRequest(
         [customFetch]: (url, { method, headers, body }) => fetch(url, { method, headers, body }),
       });
       return response.status === 200
-        ? await readIssued(found.value, client, response, settings.scope, sentAt)
+        ? await readIssued(found.value, client, response, settings, sentAt)
         : await readFailure(response, clock());
     } catch (error) {
       return noAnswer(error);
@@ -145,7 +151,7 @@ async function readIssued(
   server: AuthorizationServer,
   client: Client,
   response: Response,
-  requestedScope: string | null,
+  { scope, idClaim }: TokenRequestSettings,
   sentAt: number,
 ): Promise<TokenRequestOutcome> {
   try {
@@ -157,7 +163,8 @@ async function readIssued(
           accessToken: body.access_token,
           // Counted from before the request, so the answer's way back shortens the token's life and never stretches it.
           expiresAt: sentAt + Math.floor(body.expires_in ?? ASSUMED_LIFETIME_SECONDS),
-          scope: body.scope ?? requestedScope ?? '',
+          scope: body.scope ?? scope ?? '',
+          assignedId: readAssignedId(body, body.access_token, idClaim),
         },
       };
     }

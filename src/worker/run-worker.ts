@@ -1,15 +1,16 @@
 /**
  * The sample worker: what a workload does with Countersign, from the token file to a protected API, in a few lines. It
- * gets an access token with `src/client` and calls `GET /hello`, which it also serves. Command line, environment and
- * signals belong to whoever calls it.
+ * gets a bearer with `src/client` and calls `GET /hello`, which it also serves. Command line, environment and signals
+ * belong to whoever calls it.
  */
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { createTokenClient, type TokenClient } from '../client/token-client.ts';
-import { tokenFileSource } from '../client/token-file-source.ts';
+import { resolveSharedFolder, TokenFolderExposed } from '../client/token-folder-guard.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { createAccessTokenVerifier } from '../resource/access-token-verifier.ts';
 import { type ListenAddress, startAppServer } from './app-server.ts';
 import { createHelloApp } from './hello-app.ts';
+import { staticTokenLookup } from './static-token-lookup.ts';
+import { createWorkerBearer, describeFault, type WorkerBearer, type WorkerCredential } from './worker-bearer.ts';
 
 export type WorkerOptions = {
   readonly issuer: string;
@@ -17,12 +18,16 @@ export type WorkerOptions = {
   readonly tokenEndpoint?: string | undefined;
   /** Where the server's keys are, if not where the issuer's metadata says. */
   readonly jwksUri?: string | undefined;
-  readonly tokenFile: string;
+  readonly credential: WorkerCredential;
   readonly clientId?: string | undefined;
   /** The resource to ask for, and the identifier under which `/hello` is served; the issuer identifier if left out. */
   readonly resource?: string | undefined;
   /** Asked for, and required by `/hello`. */
   readonly scope?: string | undefined;
+  /** The claim that names this worker; `runner_id` if left out. */
+  readonly idClaim?: string | undefined;
+  /** Folders that are mounted for others. With one that exposes the token's folder the worker does not start. */
+  readonly sharedFolders?: readonly string[] | undefined;
   /** Accept plain http to a host that is not loopback. */
   readonly allowInsecureEndpoint?: boolean | undefined;
   readonly listen?: ListenAddress | undefined;
@@ -42,17 +47,24 @@ const DEFAULT_INTERVAL_SECONDS = 30;
 /** For the call of `/hello`. */
 const CALL_TIMEOUT_MILLISECONDS = 10_000;
 
+/** The worker cannot start as it is set up; the message names what to change. */
+export class UnusableWorkerSetting extends Error {
+  override readonly name = 'UnusableWorkerSetting';
+}
+
 /**
  * Runs the worker and answers the exit code. With `once`, 0 if the round held and 1 if not. Otherwise a failed round is
- * logged and the next one tries again, until `signal` aborts: 0. Rejects when it cannot listen or a setting is unusable.
+ * logged and the next one tries again, until `signal` aborts: 0. Rejects when it cannot listen, and with
+ * `UnusableWorkerSetting`.
  */
 export async function runWorker(options: WorkerOptions): Promise<0 | 1> {
-  const { log, signal, clock = systemClock } = options;
-  const tokens = workerTokenClient(options);
-  const app = workerApp(options);
+  const { log, signal } = options;
+  await checkSharedFolders(options);
+  const bearer = orUnusable(() => createWorkerBearer(options));
+  const app = orUnusable(() => workerApp(options));
   const server = await startAppServer(app, options.listen ?? DEFAULT_LISTEN);
   const intervalMilliseconds = (options.intervalSeconds ?? DEFAULT_INTERVAL_SECONDS) * 1000;
-  const playRound = (): Promise<boolean> => callHello(tokens, `${server.url}/hello`, clock, log);
+  const playRound = (): Promise<boolean> => callHello(bearer, `${server.url}/hello`, log);
   try {
     log(`serving ${server.url}/hello`);
     if (options.once === true) return (await playRound()) ? 0 : 1;
@@ -69,19 +81,25 @@ export async function runWorker(options: WorkerOptions): Promise<0 | 1> {
   }
 }
 
-function workerTokenClient(options: WorkerOptions): TokenClient {
-  const { issuer, tokenEndpoint, tokenFile, clientId, resource, scope, log, clock = systemClock } = options;
-  return createTokenClient({
-    issuer,
-    source: tokenFileSource({ path: tokenFile, clock }),
-    ...(tokenEndpoint !== undefined && { tokenEndpoint }),
-    ...(clientId !== undefined && { clientId }),
-    ...(resource !== undefined && { resource }),
-    ...(scope !== undefined && { scope }),
-    allowInsecureEndpoint: options.allowInsecureEndpoint ?? false,
-    onRenewalFailed: (error) => log(`renewal failed, the token in hand stays in use: ${describe(error)}`),
-    clock,
-  });
+async function checkSharedFolders({ credential, sharedFolders = [], log }: WorkerOptions): Promise<void> {
+  if (sharedFolders.length === 0) return;
+  if (credential.kind !== 'token_file')
+    throw new UnusableWorkerSetting('sharedFolders needs a token file to keep away');
+  for (const folder of sharedFolders) {
+    const real = await resolveSharedFolder({ folder, tokenFile: credential.path }).catch((error: unknown) => {
+      throw error instanceof TokenFolderExposed ? new UnusableWorkerSetting(error.message) : error;
+    });
+    log(`shared folder ${real}: the token's folder stays out of it`);
+  }
+}
+
+/** The libraries throw a `TypeError` for a setting that cannot be used, before anything is sent. */
+function orUnusable<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw error instanceof TypeError ? new UnusableWorkerSetting(error.message, { cause: error }) : error;
+  }
 }
 
 function workerApp({ issuer, jwksUri, resource, scope, log, clock = systemClock, ...options }: WorkerOptions) {
@@ -92,39 +110,34 @@ function workerApp({ issuer, jwksUri, resource, scope, log, clock = systemClock,
     allowInsecureEndpoint: options.allowInsecureEndpoint ?? false,
     clock,
   });
+  const requiredScopes = scope?.split(' ') ?? [];
+  const { credential } = options;
   return createHelloApp({
     verifier,
-    requiredScopes: scope?.split(' ') ?? [],
+    requiredScopes,
+    // The API knows one token of its own: the one that this worker was given, with all that it may ask for.
+    opaqueTokens:
+      credential.kind === 'static_token' ? staticTokenLookup(credential.token, requiredScopes) : async () => null,
     onRefused: (refusal) => log(`/hello refused a token: ${refusal.reason}`),
   });
 }
 
-/** Token, call, answer. False where a step did not hold; the log says which. */
-async function callHello(
-  tokens: TokenClient,
-  helloUrl: string,
-  clock: Clock,
-  log: (line: string) => void,
-): Promise<boolean> {
+/** Bearer, call, answer. False where a step did not hold; the log says which. */
+async function callHello(bearer: WorkerBearer, helloUrl: string, log: (line: string) => void): Promise<boolean> {
   try {
-    const { accessToken, expiresAt, scope } = await tokens.getToken();
-    log(`access token: ${expiresAt - clock()} s left, scope "${scope}"`);
+    const token = await bearer.get();
     const response = await fetch(helloUrl, {
-      headers: { authorization: `Bearer ${accessToken}` },
+      headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(CALL_TIMEOUT_MILLISECONDS),
     });
     const answer = await response.text();
     log(`GET /hello: ${response.status} ${answer}`.trimEnd());
-    if (response.status === 401) tokens.invalidate(accessToken);
+    if (response.status === 401) bearer.refused(token);
     return response.status === 200;
   } catch (error) {
-    log(`round failed: ${describe(error)}`);
+    log(`round failed: ${describeFault(error)}`);
     return false;
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
 /** Waits for `work`, or for `signal` where that comes first. */

@@ -7,7 +7,8 @@ import {
   TokenEndpointUnavailable,
   TokenRequestRefused,
 } from '../../src/client/token-client.ts';
-import { aClusterAssertion } from '../fixtures/assertions.ts';
+import { anAccessToken } from '../fixtures/access-tokens.ts';
+import { aClusterAssertion, type Claims } from '../fixtures/assertions.ts';
 import { NOW, type SettableClock, settableClock } from '../fixtures/settable-clock.ts';
 import {
   jsonAnswer,
@@ -17,6 +18,7 @@ import {
   type TokenEndpoint,
 } from '../fixtures/token-endpoint.ts';
 
+const accessTokenWith = (claims: Claims): string => anAccessToken('https://as.example.com').with(claims).build();
 const ASSERTION = aClusterAssertion().build();
 const NEXT_ASSERTION = aClusterAssertion().with({ jti: 'next' }).build();
 
@@ -143,7 +145,29 @@ describe('a token', () => {
       accessToken: 'access-token-1',
       expiresAt: NOW + 3600,
       scope: 'read write',
+      assignedId: null,
     });
+  });
+
+  it.each<[string, () => void, Partial<TokenClientOptions>]>([
+    [
+      'the answer says',
+      () => endpoint.queue(jsonAnswer(200, { access_token: 'a', token_type: 'bearer', runner_id: 'prod-eks/node_7' })),
+      {},
+    ],
+    ['the token says', () => endpoint.issueWith(() => accessTokenWith({ runner_id: 'prod-eks/node_7' })), {}],
+    [
+      'the token says under another claim',
+      () => endpoint.issueWith(() => accessTokenWith({ node: 'prod-eks/node_7', runner_id: 'other' })),
+      { idClaim: 'node' },
+    ],
+  ])('comes with the id that %s', async (_what, prepare, options) => {
+    prepare();
+    expect(await clientWith(options).getToken()).toMatchObject({ assignedId: 'prod-eks/node_7' });
+  });
+
+  it.each(['', 'access_token', 'refresh_token', 'id_token'])('has no id under %j, which is no name', (idClaim) => {
+    expect(() => clientWith({ idClaim })).toThrow(TypeError);
   });
 
   it.each([

@@ -148,6 +148,21 @@ describe('after one good read', () => {
     expect((await failureOf(source.read())).problem).toBe(problem);
   });
 
+  it('and another, the later token is the last good one, with its own end', async () => {
+    const source = tokenFileSource({ path: volume.tokenPath, clock });
+    for (const token of [FIRST, SECOND]) {
+      await volume.write(token);
+      await source.read();
+    }
+    await volume.unmount();
+    clock.set(NOW + 6499);
+    expect(await source.read()).toBe(SECOND);
+    clock.set(NOW + 6500);
+    expect((await failureOf(source.read())).message).toBe(
+      `token file ${volume.tokenPath}: cannot be read (ENOENT), and the last good token from it expired at 2026-11-30T13:48:20.000Z`,
+    );
+  });
+
   it('the file is used again once it is whole again', async () => {
     const source = tokenFileSource({ path: volume.tokenPath, clock });
     await volume.write(FIRST);

@@ -1,11 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { runWorker, type WorkerOptions } from '../../src/worker/run-worker.ts';
+import { runWorker, UnusableWorkerSetting, type WorkerOptions } from '../../src/worker/run-worker.ts';
 import { API, anAccessToken, startKeyServer, WORKLOAD_CLAIM } from '../fixtures/access-tokens.ts';
-import { aClusterAssertion } from '../fixtures/assertions.ts';
+import { aClusterAssertion, type Claims } from '../fixtures/assertions.ts';
 import type { IssuerServer } from '../fixtures/issuer-server.ts';
 import { type KubeletVolume, mountKubeletVolume } from '../fixtures/kubelet-volume.ts';
 import { type SettableClock, settableClock } from '../fixtures/settable-clock.ts';
@@ -51,7 +51,7 @@ function issueFor(issuer: string): void {
 const work = (options: Partial<WorkerOptions> = {}): Promise<0 | 1> =>
   runWorker({
     issuer: endpoint.issuer,
-    tokenFile: volume.tokenPath,
+    credential: { kind: 'token_file', path: volume.tokenPath },
     once: true,
     log: (line) => lines.push(line),
     clock,
@@ -132,6 +132,110 @@ describe('one round of the worker', () => {
     await expect(work({ listen: { host: '127.0.0.1', port } })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await new Promise((resolve) => taken.close(resolve));
   });
+});
+
+describe('the id that the worker was given', () => {
+  const ID = 'prod-eks/node_7_internal';
+
+  it.each<[string, (issuer: string) => void, Partial<WorkerOptions>]>([
+    ['is in the token', (issuer) => issueWith(issuer, { runner_id: ID }), {}],
+    ['is in the token under another claim', (issuer) => issueWith(issuer, { node: ID }), { idClaim: 'node' }],
+    [
+      'is in the answer',
+      (issuer) => {
+        const accessToken = anAccessToken(issuer).with({ aud: issuer }).build();
+        const answer = { access_token: accessToken, token_type: 'Bearer', expires_in: 60, runner_id: ID };
+        endpoint.queue(jsonAnswer(200, answer));
+      },
+      {},
+    ],
+  ])('%s, and is printed', async (_what, prepare, options) => {
+    prepare(endpoint.issuer);
+    expect(await work(options)).toBe(0);
+    expect(lines[2]).toBe(`id: ${ID}`);
+  });
+
+  function issueWith(issuer: string, claims: Claims): void {
+    endpoint.issueWith(() =>
+      anAccessToken(issuer)
+        .with({ aud: issuer, ...claims })
+        .build(),
+    );
+  }
+});
+
+describe('a static token', () => {
+  const TOKEN = 'crt_6f1d0e.9-a~b+c/d==';
+  const withToken = (token: string, options: Partial<WorkerOptions> = {}) =>
+    work({ credential: { kind: 'static_token', token }, ...options });
+
+  it('is sent as it is, to an API that knows it as its own, and nothing is exchanged or fetched', async () => {
+    expect(await withToken(TOKEN)).toBe(0);
+    expect(lines).toEqual([serving, 'static token: sent as it is', 'GET /hello: 200 {"hello":null,"workload":null}']);
+    expect([endpoint.forms.length, endpoint.metadataRequests(), keyServer.requests.length]).toEqual([0, 0, 0]);
+  });
+
+  it('has the scope that is asked for', async () => {
+    expect(await withToken(TOKEN, { scope: 'read write' })).toBe(0);
+  });
+
+  it('may be an access token, which is verified and still not exchanged', async () => {
+    const token = anAccessToken(endpoint.issuer).with({ aud: endpoint.issuer }).build();
+    expect(await withToken(token)).toBe(0);
+    expect(lines.at(-1)).toBe(`GET /hello: 200 ${HELLO}`);
+    expect(endpoint.forms).toHaveLength(0);
+  });
+
+  it('that only looks like an access token is refused, although the API was started with it', async () => {
+    const token = anAccessToken(endpoint.issuer).with({ aud: 'https://b.example.com' }).build();
+    expect(await withToken(token)).toBe(1);
+    expect(lines.slice(1)).toEqual([
+      'static token: sent as it is',
+      '/hello refused a token: aud_mismatch',
+      expect.stringMatching(/^GET \/hello: 401 /),
+      'the static token was refused: ask for another one where it was minted',
+    ]);
+    expect(endpoint.forms).toHaveLength(0);
+  });
+
+  it('is not printed', async () => {
+    await withToken(TOKEN);
+    expect(lines.join('\n')).not.toContain(TOKEN);
+  });
+});
+
+describe('a shared folder', () => {
+  it('keeps the worker from starting when it would expose the token', async () => {
+    const sharedFolders = [join(directory, 'jobs'), directory];
+    await mkdir(join(directory, 'jobs'));
+    const error = await work({ sharedFolders }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UnusableWorkerSetting);
+    expect(error).toMatchObject({ message: expect.stringContaining(`folder ${directory} must not be shared`) });
+    expect(error).toMatchObject({ message: expect.stringContaining(volume.tokenPath) });
+    // It has neither asked for a token nor listened.
+    expect(endpoint.forms).toHaveLength(0);
+    expect(lines.filter((line) => line.startsWith('serving'))).toEqual([]);
+  });
+
+  it('elsewhere is named, and the worker starts', async () => {
+    expect(await work({ sharedFolders: [join(dirname(directory), 'jobs-of-others')] })).toBe(0);
+    expect(lines[0]).toMatch(/^shared folder .*\/jobs-of-others: the token's folder stays out of it$/);
+  });
+
+  it('has no meaning without a token file', async () => {
+    const credential = { kind: 'static_token', token: 'x' } as const;
+    await expect(work({ credential, sharedFolders: ['/srv'] })).rejects.toBeInstanceOf(UnusableWorkerSetting);
+  });
+});
+
+it.each<[string, Partial<WorkerOptions>, string]>([
+  ['an issuer over plain http', { issuer: 'http://as.example.com' }, 'issuer must be https'],
+  ['an id claim that holds a token', { idClaim: 'access_token' }, 'idClaim "access_token"'],
+])('a worker with %s does not start', async (_what, options, message) => {
+  const error = await work(options).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(UnusableWorkerSetting);
+  expect(error).toMatchObject({ message: expect.stringContaining(message) });
+  expect(lines).toEqual([]);
 });
 
 describe('the worker that stays', () => {
