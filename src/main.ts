@@ -6,6 +6,7 @@
  */
 import { Command } from 'commander';
 import { isForTerminal } from './command-line/command-failure.ts';
+import { withManifestFlags } from './command-line/manifest-flags.ts';
 import { configOf, oneOf, withSettings } from './command-line/settings.ts';
 import { withWorkerFlags } from './command-line/worker-flags.ts';
 
@@ -79,6 +80,16 @@ withSettings(
 ).action(async (options) => {
   const { rotateSigningKey } = await import('./command-line/signing-keys.ts');
   print(await rotateSigningKey(configOf(options), options.alg, options.compromised === true));
+});
+
+const manifests = program.command('manifests').description('Kubernetes manifests of the runner on every node');
+withManifestFlags(
+  manifests
+    .command('render')
+    .description('print namespace, account, DaemonSet and admission policies, for kubectl apply -f -'),
+).action(async (options) => {
+  const { renderManifests } = await import('./command-line/manifests.ts');
+  print(renderManifests(options));
 });
 
 withWorkerFlags(
