@@ -24,13 +24,18 @@ import {
   CLOCK_SKEW_SECONDS as SIGNING_SKEW_SECONDS,
 } from '../../src/issuance/signing-key.ts';
 import {
+  backgroundBackoffSeconds,
   IDLE_SECONDS,
+  MAX_BACKOFF_SECONDS,
+  MAX_BACKOFF_WITHOUT_KEYS_SECONDS,
   MAX_REFRESH_SECONDS,
   MAX_STALE_SECONDS,
   MIN_REFRESH_SECONDS,
+  SHARED_KEY_RETRY_SECONDS,
   UNKNOWN_KID_COOLDOWN_SECONDS,
 } from '../../src/key-source/key-set-life.ts';
 import { FETCH_DEADLINE_MS, MAX_DOCUMENT_BYTES } from '../../src/key-source/outbound-fetch.ts';
+import { FAILING_CONCURRENCY, REFRESH_CONCURRENCY } from '../../src/key-source/refresh-queue.ts';
 import { AUDIT_OUTCOMES } from '../../src/observe/audit-log.ts';
 import { clientFieldsOf, parseClientInput } from '../../src/registry/client-input.ts';
 import {
@@ -56,6 +61,7 @@ const SETUP = readMarkdown('setup.md');
 const DOCUMENTS = [README, SETUP];
 const MANIFESTS = [
   'k8s/countersign.yaml',
+  'k8s/clusters.yaml',
   'k8s/worker.yaml',
   'k8s/rbac.yaml',
   'k8s/kind-config.yaml',
@@ -126,10 +132,10 @@ describe('commands', () => {
   });
 
   const named = DOCUMENTS.flatMap((document) => {
-    const lines = document.blocks.flatMap(({ text }) => text.split('\n'));
+    const lines = document.blocks.flatMap(({ text }) => text.replaceAll(/\\\n */g, '').split('\n'));
     return [
       ...codeSpans(document.prose).flatMap((span) => /^(?:npx )?countersign (.*)$/.exec(span)?.[1] ?? []),
-      ...lines.flatMap((line) => /(?:npx countersign|src\/main\.ts) ([^#]*)/.exec(line)?.[1]?.trim() ?? []),
+      ...lines.flatMap((line) => /(?:npx countersign|src\/main\.ts) (.*?)(?: [#>|] |$)/.exec(line)?.[1]?.trim() ?? []),
     ];
   });
 
@@ -364,6 +370,15 @@ describe('numbers', () => {
     `but after ${minutes(MIN_REFRESH_SECONDS)} at the earliest`,
     `${hours(MAX_REFRESH_SECONDS)} at the latest`,
     `one extra fetch per issuer in ${minutes(UNKNOWN_KID_COOLDOWN_SECONDS)}`,
+    `are refused (\`kid_unknown\`) for ${minutes(UNKNOWN_KID_COOLDOWN_SECONDS)} in each process`,
+    `a set is refreshed after ${hours(MAX_REFRESH_SECONDS)} at the latest`,
+    `${REFRESH_CONCURRENCY} at a time, at most ${FAILING_CONCURRENCY} of them that failed last`,
+    `${REFRESH_CONCURRENCY} background fetches at a time, of which those that failed last take ${FAILING_CONCURRENCY}`,
+    `tried again after 2, 4, 8 … ${MAX_BACKOFF_SECONDS} s`,
+    `after ${MAX_BACKOFF_WITHOUT_KEYS_SECONDS} s at most while there is no set at all`,
+    `By the background alone after ${[1, 2, 3, 4].map((failures) => backgroundBackoffSeconds(failures, 0)).join(', ')} s`,
+    `both closed, and both asked again each ${SHARED_KEY_RETRY_SECONDS} s`,
+    `(\`Retry-After: ${SHARED_KEY_RETRY_SECONDS}\`)`,
     `used for ${hours(MAX_STALE_SECONDS)} after the last success`,
     `forgotten after ${hours(IDLE_SECONDS)}`,
     `${FETCH_DEADLINE_MS / 1000} s from name to last byte, ${MAX_DOCUMENT_BYTES / 2 ** 20} MiB`,
@@ -394,10 +409,10 @@ describe('lists of names', () => {
   });
 
   it('has every figure of ours', () => {
-    const figures = [
-      ...readText('src/observe/metrics.ts').matchAll(/new (Counter|Histogram)\(\{\s*name: '([a-z_]+)'/g),
-    ];
-    const expected = figures.map(([, kind, name]) => (kind === 'Counter' ? `${name}_total` : name));
+    const sources = ['src/observe/metrics.ts', 'src/observe/key-set-metrics.ts'].map(readText).join('\n');
+    const figures = [...sources.matchAll(/(new Counter\(\{\s*name: )?'(countersign_[a-z_]+)'/g)];
+    const expected = figures.map(([, isCounter, name]) => (isCounter === undefined ? name : `${name}_total`));
+    expect(expected.length).toBeGreaterThan(20);
     const documented = firstColumn(SETUP, 'Watching it').filter((name) => name.startsWith('countersign_'));
     expect(documented.toSorted()).toEqual(expected.toSorted());
   });

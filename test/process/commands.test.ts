@@ -29,6 +29,8 @@ describe.concurrent('the command line', () => {
     ['keys'],
     ['keys list'],
     ['keys rotate'],
+    ['manifests'],
+    ['manifests render'],
     ['worker'],
   ])('explains itself: %s --help', async (command) => {
     const folder = await emptyFolder();
