@@ -34,6 +34,11 @@ export type TrustedIssuerKeyState = {
   readonly lastError: string | null;
   readonly nextTryAt: number | null;
   readonly kids: readonly (string | null)[];
+  /** Keys that other issuers publish too, which closes all of them. */
+  readonly sharedKeys: readonly {
+    readonly thumbprint: string;
+    readonly otherIssuers: readonly { readonly id: string; readonly name: string }[];
+  }[];
 };
 
 /** A signing key as the admin API may know it: without its private part. */
@@ -56,7 +61,7 @@ export type AdminDependencies = {
   explainAssertion(assertion: string, requestId: string): Promise<AssertionExplanation>;
   /** Fetches the issuer's keys now, past every cache. */
   checkTrustedIssuer(issuer: TrustedIssuer): Promise<TrustedIssuerCheck>;
-  /** Null when nobody has asked for these keys in this process. */
+  /** Null for an issuer that is not active, or that this process has not noticed yet. */
   keyState(trustedIssuerId: string): TrustedIssuerKeyState | null;
   /** All that are published, or about to sign. */
   listSigningKeys(): Promise<readonly PublicSigningKey[]>;

@@ -98,5 +98,9 @@ function keyStateType(state: ReturnType<AdminDependencies['keyState']>) {
     last_error: state.lastError,
     next_try_at: state.nextTryAt,
     kids: state.kids,
+    shared_keys: state.sharedKeys.map(({ thumbprint, otherIssuers }) => ({
+      thumbprint,
+      other_issuers: otherIssuers.map(({ id, name }) => ({ trusted_issuer_id: id, name })),
+    })),
   };
 }

@@ -130,7 +130,7 @@ const registryTypes = /* GraphQL */ `
     "api or file"
     managed_by: String!
     key_source_updated_at: Int64!
-    "How its keys stand in the process that answers; null when nobody has asked for them there."
+    "How its keys stand in the process that answers; null while it is not active, and for a second after it became so."
     keys: TrustedIssuerKeyState
     "What you should know about what you just wrote; empty when read."
     warnings: [String!]!
@@ -149,6 +149,19 @@ const registryTypes = /* GraphQL */ `
     last_error: String
     next_try_at: Int64
     kids: [String]!
+    "Keys that other active issuers publish too: while there are any, all of these issuers are refused."
+    shared_keys: [SharedSigningKey!]!
+  }
+
+  type SharedSigningKey {
+    "RFC 7638, SHA-256"
+    thumbprint: String!
+    other_issuers: [SigningKeyHolder!]!
+  }
+
+  type SigningKeyHolder {
+    trusted_issuer_id: String!
+    name: String!
   }
 
   type WorkloadBinding {

@@ -35,6 +35,8 @@ export type AppOptions = {
   readonly stopwatch?: Stopwatch;
   /** False in a worker process, whose primary keeps the declarative file in force for all. */
   readonly keepsDeclaration?: boolean;
+  /** False where keys are fetched only when a request needs them: for tests that count what one request causes. */
+  readonly fetchesKeysAhead?: boolean;
 };
 
 /**
@@ -42,7 +44,8 @@ export type AppOptions = {
  * nothing listening yet.
  */
 export async function createApp(config: Config, options: AppOptions): Promise<App> {
-  const { log, clock = systemClock, stopwatch = systemStopwatch, keepsDeclaration = true } = options;
+  const { log, clock = systemClock, stopwatch = systemStopwatch } = options;
+  const { keepsDeclaration = true, fetchesKeysAhead = true } = options;
   const metrics = createMetrics();
   const stores = await openAppStores(config, clock);
   const verification = createVerification(config, stores, clock, { log, metrics });
@@ -105,7 +108,7 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
     log,
     issuerPath: new URL(issuer).pathname.replace(/\/$/, ''),
   });
-  verification.issuerKeys.start();
+  if (fetchesKeysAhead) verification.issuerKeys.start();
   const stopPurging = stores.startPurging(
     (rows) => metrics.replayPurged(rows),
     (error) => log.error({ error }, 'fault'),

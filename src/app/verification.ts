@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts';
 import { systemStopwatch } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Client } from '../issuance/client.ts';
-import { withSelfIssuedClients } from '../issuance/private-key-jwt.ts';
+import { isSelfIssued, withSelfIssuedClients } from '../issuance/private-key-jwt.ts';
 import { type CachedIssuerKeys, createIssuerKeys } from '../key-source/issuer-keys.ts';
 import { createOutboundFetch } from '../key-source/outbound-fetch.ts';
 import { isLegacyServiceAccountToken, readKubernetesIdentity } from '../kubernetes/service-account.ts';
@@ -17,6 +17,9 @@ export type Verification = AsyncDisposable & {
   readonly ports: VerificationPorts<Client>;
   readonly issuerKeys: CachedIssuerKeys;
 };
+
+/** Issuers that one line names at most. */
+const MAX_LOGGED_HOLDERS = 20;
 
 /** What is told of key fetches; null for commands, which report by themselves. */
 export type VerificationObserver = { readonly log: Log; readonly metrics: Metrics } | null;
@@ -32,13 +35,23 @@ export function createVerification(
   const issuerKeys = createIssuerKeys({
     fetchJson: createOutboundFetch({ privateNetworks: config.privateNetworks }),
     trustedIssuers: trust.trustedIssuers,
+    activeIssuers: stores.activeIssuers,
+    isSelfIssued,
     clock,
     stopwatch: systemStopwatch,
     jitter: Math.random,
     observer: {
-      fetched(issuerId, outcome, seconds) {
-        observer?.metrics.keyFetched(issuerId, outcome, seconds);
-        if (outcome !== 'ok') observer?.log.warn({ trusted_issuer_id: issuerId, outcome }, 'keys not fetched');
+      fetched({ issuer, outcome, seconds, isNews }) {
+        observer?.metrics.keyFetched(issuer.id, outcome, seconds);
+        if (!isNews) return;
+        const facts = { trusted_issuer_id: issuer.id, name: issuer.name, outcome };
+        if (outcome === 'ok') observer?.log.info(facts, 'keys fetched again');
+        else observer?.log.warn(facts, 'keys not fetched');
+      },
+      keyShared(thumbprint, holders) {
+        const facts = { thumbprint, trusted_issuers: holders.slice(0, MAX_LOGGED_HOLDERS), count: holders.length };
+        if (holders.length > 1) observer?.log.warn(facts, 'signing key shared: every issuer that has it is refused');
+        else observer?.log.info(facts, 'signing key no longer shared');
       },
       staleUsed(issuerId) {
         observer?.metrics.staleKeysUsed();
@@ -47,11 +60,13 @@ export function createVerification(
       faulted: (issuerId, error) => observer?.log.error({ trusted_issuer_id: issuerId, error }, 'fault'),
     },
   });
+  observer?.metrics.exposeKeySets((maxIssuers) => issuerKeys.figures(maxIssuers));
   return {
     issuerKeys,
     ports: {
       ...trust,
       issuerKeys,
+      denyList: stores.denyList,
       clients: stores.clients,
       replayStore: stores.replayStore,
       platformRules: { isLegacyServiceAccountToken, readKubernetesIdentity },

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { readJwkSet } from '../assertion/key-set.ts';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import { checkIssuer as fetchKeys, type IssuerCheck } from '../key-source/issuer-check.ts';
+import { refreshDelaySeconds } from '../key-source/key-set-life.ts';
 import { createOutboundFetch } from '../key-source/outbound-fetch.ts';
 import { parseTrustedIssuerInput } from '../registry/trusted-issuer-input.ts';
 import { CommandFailure } from './command-failure.ts';
@@ -74,7 +75,7 @@ function isJwkSet(input: unknown): boolean {
 async function reportJwkSet(document: unknown): Promise<CheckReport> {
   const set = await readJwkSet(document);
   if (!set.ok) return { passed: false, lines: [`FAIL ${set.error}`] };
-  const keys = set.value.keys.map(({ kid, algorithms }) => `key  ${kid ?? '(no kid)'}  ${algorithms.join(' ')}`);
+  const keys = set.value.keys.map((key) => `key  ${keyLine(key)}`);
   const skipped = set.value.skipped.map(({ kid, reason }) => `skip ${kid ?? '(no kid)'}: ${reason}`);
   return { passed: true, lines: [...keys, ...skipped] };
 }
@@ -84,8 +85,20 @@ function reportLines(check: IssuerCheck): readonly string[] {
     ...(check.discoveryUrl === null ? [] : [`discovery ${check.discoveryUrl}`]),
     ...(check.discoveredIssuer === null ? [] : [`issuer    ${check.discoveredIssuer}`]),
     ...(check.jwksUrl === null ? [] : [`jwks      ${check.jwksUrl}`]),
-    ...check.keys.map(({ kid, algorithms }) => `key       ${kid ?? '(no kid)'}  ${algorithms.join(' ')}`),
+    ...check.keys.map((key) => `key       ${keyLine(key)}`),
     ...check.skipped.map(({ kid, reason }) => `skip      ${kid ?? '(no kid)'}: ${reason}`),
+    ...(check.passed && check.jwksUrl !== null ? [`refresh   ${refreshLine(check)}`] : []),
     check.failure === null ? 'ok' : `FAIL ${check.failure.detail}`,
   ];
+}
+
+/** The thumbprint is what shows that two issuers have one key; `kid`s prove nothing either way. */
+function keyLine({ kid, algorithms, thumbprint }: IssuerCheck['keys'][number]): string {
+  return `${kid ?? '(no kid)'}  ${algorithms.join(' ')}  thumbprint ${thumbprint}`;
+}
+
+/** When the server would fetch these keys again, at the latest. */
+function refreshLine({ maxAgeSeconds }: IssuerCheck): string {
+  const said = maxAgeSeconds === null ? 'the answer names no max-age' : `the answer says max-age=${maxAgeSeconds}`;
+  return `after ${refreshDelaySeconds(maxAgeSeconds, 0)} s at the latest: ${said}`;
 }

@@ -1,58 +1,55 @@
 /**
  * What is remembered of one trusted issuer's keys, and the questions asked of it. Plain state and functions of `now`:
- * fetching and sharing are `issuer-keys.ts`.
+ * fetching and sharing are `key-set-memory.ts`. There may be 10,000 of these, so none keeps its issuer's whole row.
  */
 import type { KeySet } from '../assertion/key-set.ts';
-import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
+import type { ActiveIssuer } from '../assertion/ports.ts';
 import {
+  backgroundBackoffSeconds,
   backoffSeconds,
   MAX_BACKOFF_SECONDS,
   MAX_BACKOFF_WITHOUT_KEYS_SECONDS,
   MAX_STALE_SECONDS,
   refreshDelaySeconds,
+  SHARED_KEY_RETRY_SECONDS,
   UNKNOWN_KID_COOLDOWN_SECONDS,
 } from './key-set-life.ts';
 import type { KeyLoadFailure, LoadedKeys } from './key-source.ts';
+import { RememberedKey } from './remembered-key.ts';
 
 export type CachedIssuer = {
-  /** The row as it was when this memory began; its key source never changes under one revision. */
-  readonly issuer: TrustedIssuer;
-  /** Aborted when this memory is replaced or dropped: what is still on its way then belongs to nobody. */
-  readonly discarded: AbortController;
+  /** The row's essence; its key source never changes under one revision. */
+  issuer: ActiveIssuer;
+  /** Whether the registry listed it as active when it was last asked. */
+  isListed: boolean;
+  /** True once this memory is replaced or dropped: what is still on its way then belongs to nobody. */
+  isDiscarded: boolean;
   /** The last good set. */
   keySet: KeySet | null;
   refreshAt: number;
-  /** Failures since the last success, and when the next try may be. */
+  /** Failures since the last success, when a request may try again, and when the background does. */
   failures: number;
   nextTryAt: number;
-  lastError: string | null;
+  backgroundTryAt: number;
+  lastError: KeyLoadFailure | null;
   /** When an unknown `kid` last made us fetch, if that fetch succeeded. */
   refetchedAt: number | null;
   askedAt: number;
-  /** The one fetch under way, and the one that an unknown `kid` is waiting for. */
-  loading: Promise<void> | null;
+  /** The one fetch under way with the way to end it, and the one that an unknown `kid` is waiting for. */
+  loading: { readonly done: Promise<void>; readonly abort: AbortController } | null;
   refetching: Promise<void> | null;
 };
 
-/** For admins: how an issuer's keys stand in this process. */
-export type IssuerKeysState = {
-  readonly loadedAt: number | null;
-  readonly kids: readonly (string | null)[];
-  readonly stale: boolean;
-  /** Null after a success. */
-  readonly lastError: string | null;
-  /** When the issuer is asked again at the earliest; null for pasted keys. */
-  readonly nextTryAt: number | null;
-};
-
-export function newCachedIssuer(issuer: TrustedIssuer, now: number): CachedIssuer {
+export function newCachedIssuer(issuer: ActiveIssuer, isListed: boolean, now: number): CachedIssuer {
   return {
     issuer,
-    discarded: new AbortController(),
+    isListed,
+    isDiscarded: false,
     keySet: null,
     refreshAt: 0,
     failures: 0,
     nextTryAt: 0,
+    backgroundTryAt: 0,
     lastError: null,
     refetchedAt: null,
     askedAt: now,
@@ -61,11 +58,17 @@ export function newCachedIssuer(issuer: TrustedIssuer, now: number): CachedIssue
   };
 }
 
+/** What is kept of a row. */
+export function essenceOf(row: ActiveIssuer): ActiveIssuer {
+  const { id, name, keySourceType, keySourceRevision, keySourceUpdatedAt, updatedAt } = row;
+  return { id, name, keySourceType, keySourceRevision, keySourceUpdatedAt, updatedAt };
+}
+
 /**
  * Whether `row` makes what we remember of `known` worthless. A request that still carries an older row does not: it
  * must not bring an old address back. Pasted keys come with the row itself: whichever row is asked about counts.
  */
-export function isReplacedBy(known: TrustedIssuer, row: TrustedIssuer): boolean {
+export function isReplacedBy(known: ActiveIssuer, row: ActiveIssuer): boolean {
   const isOlderRow =
     row.keySourceType !== 'static_jwks' &&
     row.keySourceRevision < known.keySourceRevision &&
@@ -74,18 +77,19 @@ export function isReplacedBy(known: TrustedIssuer, row: TrustedIssuer): boolean 
 }
 
 /** Replaces the set as a whole: a key that is not in the new one is gone at once. */
-export function recordKeys(entry: CachedIssuer, { keys, skipped, maxAgeSeconds }: LoadedKeys, now: number): void {
+export function recordKeys(entry: CachedIssuer, loaded: LoadedKeys, now: number, jitter: number): void {
   const isPasted = entry.issuer.keySourceType === 'static_jwks';
   entry.keySet = {
-    keys,
-    skipped,
+    keys: loaded.keys.map((key) => new RememberedKey(key)),
+    skipped: loaded.skipped,
     loadedAt: isPasted ? entry.issuer.keySourceUpdatedAt : now,
     origin: isPasted ? 'static' : 'fetched',
     stale: false,
   };
-  entry.refreshAt = isPasted ? Number.POSITIVE_INFINITY : now + refreshDelaySeconds(maxAgeSeconds);
+  entry.refreshAt = isPasted ? Number.POSITIVE_INFINITY : now + refreshDelaySeconds(loaded.maxAgeSeconds, jitter);
   entry.failures = 0;
   entry.nextTryAt = 0;
+  entry.backgroundTryAt = 0;
   entry.lastError = null;
 }
 
@@ -94,7 +98,12 @@ export function recordFailure(entry: CachedIssuer, failure: KeyLoadFailure, now:
   entry.failures += 1;
   const maxSeconds = usableKeySet(entry, now) === null ? MAX_BACKOFF_WITHOUT_KEYS_SECONDS : MAX_BACKOFF_SECONDS;
   entry.nextTryAt = now + backoffSeconds(entry.failures, jitter, maxSeconds);
-  entry.lastError = failure.detail;
+  // Pasted text gets no better by being read again.
+  entry.backgroundTryAt =
+    entry.issuer.keySourceType === 'static_jwks'
+      ? Number.POSITIVE_INFINITY
+      : now + backgroundBackoffSeconds(entry.failures, jitter);
+  entry.lastError = failure;
 }
 
 /** The set that may verify signatures now; null when there is none or the last success is too long ago. */
@@ -108,24 +117,23 @@ export function isStale(entry: CachedIssuer, now: number): boolean {
   return entry.keySet !== null && entry.failures > 0 && now >= entry.refreshAt;
 }
 
-/** There is a set, it is old enough, and neither a fetch nor a back-off stands in the way. */
-export function isRefreshDue(entry: CachedIssuer, now: number): boolean {
-  return entry.keySet !== null && entry.loading === null && now >= entry.refreshAt && now >= entry.nextTryAt;
+/** There is a set, it is old enough, and neither a fetch nor a back-off stands in the way: for requests. */
+export function isRefreshDue(entry: CachedIssuer, isShared: boolean, now: number): boolean {
+  return entry.keySet !== null && entry.loading === null && isOldEnough(entry, isShared, now) && now >= entry.nextTryAt;
+}
+
+/** The same for the background, which also fetches what was never fetched, and is in less of a hurry after failures. */
+export function isBackgroundFetchDue(entry: CachedIssuer, isShared: boolean, now: number): boolean {
+  return entry.loading === null && isOldEnough(entry, isShared, now) && now >= entry.backgroundTryAt;
+}
+
+function isOldEnough({ keySet, refreshAt }: CachedIssuer, isShared: boolean, now: number): boolean {
+  if (now >= refreshAt) return true;
+  return isShared && keySet?.origin === 'fetched' && now - keySet.loadedAt >= SHARED_KEY_RETRY_SECONDS;
 }
 
 /** Whether an unknown `kid` may make us fetch now. */
 export function mayRefetch(entry: CachedIssuer, now: number): boolean {
   const isCoolingDown = entry.refetchedAt !== null && now - entry.refetchedAt < UNKNOWN_KID_COOLDOWN_SECONDS;
   return entry.refetching === null && !isCoolingDown && now >= entry.nextTryAt;
-}
-
-export function stateOf(entry: CachedIssuer, now: number): IssuerKeysState {
-  const nextTryAt = Math.max(entry.refreshAt, entry.nextTryAt);
-  return {
-    loadedAt: entry.keySet?.loadedAt ?? null,
-    kids: entry.keySet?.keys.map((key) => key.kid) ?? [],
-    stale: isStale(entry, now),
-    lastError: entry.lastError,
-    nextTryAt: Number.isFinite(nextTryAt) ? nextTryAt : null,
-  };
 }

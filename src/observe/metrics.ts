@@ -6,12 +6,14 @@ import cluster from 'node:cluster';
 import {
   Counter,
   collectDefaultMetrics,
+  Gauge,
   Histogram,
   type OpenMetricsContentType,
   openMetricsContentType,
   Registry,
 } from 'prom-client';
-import { askPrimary } from './worker-metrics.ts';
+import { exposeKeySets, type KeySetSource } from './key-set-metrics.ts';
+import { askPrimary, type Figures } from './worker-metrics.ts';
 
 /** Rows named in labels at most; those beyond share the label `other`, so that 10,000 issuers cost no memory. */
 const MAX_LABEL_VALUES = 200;
@@ -34,9 +36,15 @@ export type Metrics = DecisionMetrics & {
   /** By trusted issuer id; `outcome` is from a fixed list. */
   keyFetched(issuerId: string, outcome: string, seconds: number): void;
   staleKeysUsed(): void;
+  /** How the keys of all issuers stand, to be asked at each scrape; once at most, by a process that has them. */
+  exposeKeySets(source: KeySetSource): void;
   replayPurged(rows: number): void;
+  /** The declarative file was read at `now`, in seconds since the epoch. */
+  declarationRead(outcome: 'applied' | 'refused', now: number): void;
   /** A request ended in a fault of ours. */
   faulted(): void;
+  /** This process's figures, for a primary that exposes them with those of its workers. */
+  collect(): Promise<Figures>;
   /** The exposition text and its media type. */
   expose(): Promise<{ readonly text: string; readonly contentType: string }>;
 };
@@ -82,6 +90,16 @@ export function createMetrics(): Metrics {
     help: 'Replay claims deleted after their assertion expired',
     registers,
   });
+  const declarationApplied = new Gauge({
+    name: 'countersign_declaration_applied_timestamp_seconds',
+    help: 'When the declarative file was last put in force; 0 in a process that keeps none',
+    registers,
+  });
+  const declarationRefused = new Gauge({
+    name: 'countersign_declaration_refused',
+    help: '1 while the declarative file as it stands is refused, and an earlier one in force',
+    registers,
+  });
   const faults = new Counter({ name: 'countersign_faults', help: 'Requests that ended in a fault of ours', registers });
   const exposition = cluster.isWorker ? askPrimary(() => registry.getMetricsAsJSON()) : () => registry.metrics();
   const issuers = new BoundedLabels();
@@ -98,8 +116,14 @@ export function createMetrics(): Metrics {
       fetchDuration.observe(seconds);
     },
     staleKeysUsed: () => stale.inc(),
+    exposeKeySets: (source) => exposeKeySets(registry, source),
     replayPurged: (rows) => purged.inc(rows),
+    declarationRead(outcome, now) {
+      declarationRefused.set(outcome === 'refused' ? 1 : 0);
+      if (outcome === 'applied') declarationApplied.set(now);
+    },
     faulted: () => faults.inc(),
+    collect: () => registry.getMetricsAsJSON(),
     async expose() {
       return { text: await exposition(), contentType: registry.contentType };
     },

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 export class RevisionWatch {
   readonly #read: () => Promise<number>;
   readonly #clock: Clock;
+  readonly #listeners: (() => void)[] = [];
   #revision: number | null = null;
   #generation = 0;
   /** The second of the last check. Only a check moves it, never a use: a busy entry must not outlive its trust. */
@@ -36,6 +37,12 @@ export class RevisionWatch {
     if (revision === this.#revision) return;
     this.#revision = revision;
     this.#generation += 1;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls `listener` at the beginning of each new generation. */
+  onMove(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
   async #checkAt(now: number): Promise<void> {

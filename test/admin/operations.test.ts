@@ -34,7 +34,14 @@ beforeAll(async () => {
       }),
       keyState: (id) =>
         id === CLUSTER.id
-          ? { loadedAt: NOW - 5, stale: true, lastError: 'timeout', nextTryAt: NOW + 5, kids: ['a', null] }
+          ? {
+              loadedAt: NOW - 5,
+              stale: true,
+              lastError: 'timeout',
+              nextTryAt: NOW + 5,
+              kids: ['a', null],
+              sharedKeys: [{ thumbprint: 'print', otherIssuers: [{ id: 'issuer-2', name: 'other cluster' }] }],
+            }
           : null,
     },
   });
@@ -244,13 +251,15 @@ describe('a trusted issuer', () => {
 
   it('shows how its keys stand', async () => {
     const document =
-      'query($id: ID!) { _trusted_issuer(params: { id: $id }) { keys { loaded_at stale last_error next_try_at kids } } }';
+      'query($id: ID!) { _trusted_issuer(params: { id: $id }) { keys { loaded_at stale last_error next_try_at kids ' +
+      'shared_keys { thumbprint other_issuers { trusted_issuer_id name } } } } }';
     expect((await server.graphql(document, { id: CLUSTER.id })).data._trusted_issuer.keys).toEqual({
       loaded_at: NOW - 5,
       stale: true,
       last_error: 'timeout',
       next_try_at: NOW + 5,
       kids: ['a', null],
+      shared_keys: [{ thumbprint: 'print', other_issuers: [{ trusted_issuer_id: 'issuer-2', name: 'other cluster' }] }],
     });
     expect((await server.graphql(document, { id: PROVIDER.id })).data._trusted_issuer.keys).toBeNull();
   });
@@ -281,7 +290,7 @@ describe('a workload binding', () => {
   it('takes conditions as JSON text in a literal and as an object in variables', async () => {
     const { data, errors } = await server.graphql(
       `mutation { _add_workload_binding(params: { trusted_issuer_id: "${PROVIDER.id}", client_id: "${CLIENT.clientId}",
-        subject: "repo:o/r", claims: "{\\"a.b\\":1}", token_claims: { runner: "{subject}" } }) { ${FIELDS} } }`,
+        subject: "repo:o/r", claims: "{\\"a.b\\":1}", token_claims: { runner: "{issuer.name}/{subject}" } }) { ${FIELDS} } }`,
     );
     expect(errors).toEqual([]);
     expect(data._add_workload_binding).toEqual({
@@ -290,7 +299,7 @@ describe('a workload binding', () => {
       client_id: CLIENT.id,
       subject: 'repo:o/r',
       claims: { 'a.b': 1 },
-      token_claims: { runner: '{subject}' },
+      token_claims: { runner: '{issuer.name}/{subject}' },
       is_active: true,
       warnings: [],
     });

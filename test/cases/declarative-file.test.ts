@@ -219,6 +219,7 @@ describe('the admin API', () => {
   });
 
   it('keeps its own rows, which a reload does not touch', async () => {
+    server.clock.advance(1);
     await server.createClient({ client_id: 'of-the-api' });
     await reload(FLEET.replace('read', 'write'));
     const { clients } = await server.admin<{ clients: object[] }>('{ _clients { clients { client_id managed_by } } }');

@@ -5,10 +5,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type IssuerServer, startIssuerServer } from '../fixtures/issuer-server.ts';
 import { RSA_A } from '../fixtures/keys.ts';
-import { type RunningServer, startServer } from '../fixtures/running-server.ts';
+import type { RunningServer } from '../fixtures/running-server.ts';
 import { type BlackHole, startBlackHole } from './black-hole.ts';
 import { ecKey, issuerKey, keySetOf } from './issuer-key.ts';
 import { expectIssued, expectRefused, expectUnavailable } from './outcome.ts';
+import { startQuietServer } from './quiet-server.ts';
 import { until, watchRequests } from './request-watch.ts';
 import { lookupsOf, resolveTo } from './resolver.ts';
 import { trustWorkload } from './trusted-workload.ts';
@@ -25,7 +26,7 @@ const SUPPORTED = {
 let server: RunningServer;
 let issuer: IssuerServer;
 beforeAll(async () => {
-  server = await startServer();
+  server = await startQuietServer();
   issuer = await startIssuerServer();
 });
 afterAll(async () => {

@@ -5,11 +5,12 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type IssuerServer, OTHER_CA_PEM, startIssuerServer, TEST_CA_PEM } from '../fixtures/issuer-server.ts';
-import { type RunningServer, startServer } from '../fixtures/running-server.ts';
+import type { RunningServer } from '../fixtures/running-server.ts';
 import { startBlackHole } from './black-hole.ts';
 import { ecKey, type IssuerKey, keySetOf } from './issuer-key.ts';
 import { expectIssued, expectUnavailable } from './outcome.ts';
 import { watchConnections } from './outgoing-connections.ts';
+import { startQuietServer } from './quiet-server.ts';
 import { holdRequests, until, watchRequests } from './request-watch.ts';
 import { lookupsOf, resolveTo } from './resolver.ts';
 import { type IssuerFields, refusedIssuer, type TrustedWorkload, trustWorkload } from './trusted-workload.ts';
@@ -27,8 +28,8 @@ let issuer: IssuerServer;
 let plain: IssuerServer;
 beforeAll(async () => {
   resolveTo('localhost', '127.0.0.1');
-  server = await startServer();
-  strict = await startServer({ privateNetworks: [] });
+  server = await startQuietServer();
+  strict = await startQuietServer({ privateNetworks: [] });
   issuer = await startIssuerServer();
   plain = await startIssuerServer('http');
 });
@@ -166,7 +167,7 @@ describe('FET-01: an address that an admin names knocks on doors inside', () => 
   it.each(['https://169.254.169.254/latest/', 'https://[fe80::1]/', 'https://168.63.129.16/', 'https://0.0.0.0/'])(
     'FET-01: %s stays shut although the operator has opened every network',
     async (jwksUrl) => {
-      await using open = await startServer({ privateNetworks: ['0.0.0.0/0', '::/0'] });
+      await using open = await startQuietServer({ privateNetworks: ['0.0.0.0/0', '::/0'] });
       const connections = watchConnections(open);
       const workload = await trustAt(jwksUrl, {}, open);
       await expectUnavailable(open, await workload.token(ecKey('k1')), /is refused \([a-zA-Z ]+\)$/);

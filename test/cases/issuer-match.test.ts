@@ -5,9 +5,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aClusterAssertion, CLUSTER_ISSUER, SUBJECT } from '../fixtures/assertions.ts';
 import { type IssuerServer, startIssuerServer } from '../fixtures/issuer-server.ts';
-import { type RunningServer, startServer } from '../fixtures/running-server.ts';
+import type { RunningServer } from '../fixtures/running-server.ts';
 import { ecKey, keySetOf } from './issuer-key.ts';
 import { expectIssued, expectRefused, expectUnavailable } from './outcome.ts';
+import { startQuietServer } from './quiet-server.ts';
 import { watchRequests } from './request-watch.ts';
 import { issuerFields, refusedIssuer, TrustedWorkload, trustWorkload } from './trusted-workload.ts';
 
@@ -16,7 +17,7 @@ const WELL_KNOWN = '/.well-known/openid-configuration';
 let server: RunningServer;
 let issuer: IssuerServer;
 beforeAll(async () => {
-  server = await startServer();
+  server = await startQuietServer();
   issuer = await startIssuerServer();
 });
 afterAll(async () => {
@@ -273,7 +274,9 @@ describe('ISS-06: a cluster changes its issuer while old tokens live', () => {
       await expectUnavailable(
         server,
         await workload.token(key),
-        new RegExp(`^key [\\w-]{43} is also in the set of trusted issuer ${other.issuerId}$`),
+        new RegExp(
+          `^signing key [\\w-]{43} is published by several trusted issuers: "stand-in issuer" \\(${workload.issuerId}\\), "stand-in issuer" \\(${other.issuerId}\\)$`,
+        ),
       );
     }
     await first.update({ is_active: false });
@@ -289,7 +292,7 @@ describe('ISS-08: our own metadata and our own iss claim', () => {
     'https://as.example.com/tenant',
     'https://as.example.com/tenant/',
   ])('ISS-08: are one constant where the issuer is %s, and so is the audience that we accept', async (ownIssuer) => {
-    await using ours = await startServer({ issuer: ownIssuer });
+    await using ours = await startQuietServer({ issuer: ownIssuer });
     const key = ecKey('k1');
     const workload = await trustWorkload(ours, {
       issuer_url: CLUSTER_ISSUER,

@@ -6,9 +6,10 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type IssuerServer, startIssuerServer } from '../fixtures/issuer-server.ts';
 import { publicJwk, RSA_1024, RSA_A, RSA_B } from '../fixtures/keys.ts';
-import { type Answer, type RunningServer, startServer } from '../fixtures/running-server.ts';
+import type { Answer, RunningServer } from '../fixtures/running-server.ts';
 import { ecKey, type IssuerKey, issuerKey, keySetOf } from './issuer-key.ts';
 import { expectIssued, expectRefused, expectUnavailable } from './outcome.ts';
+import { startQuietServer } from './quiet-server.ts';
 import { watchRequests } from './request-watch.ts';
 import { type IssuerFields, type TrustedWorkload, trustWorkload } from './trusted-workload.ts';
 
@@ -18,7 +19,7 @@ let server: RunningServer;
 let issuer: IssuerServer;
 const trusted: TrustedWorkload[] = [];
 beforeAll(async () => {
-  server = await startServer();
+  server = await startQuietServer();
   issuer = await startIssuerServer('http');
 });
 afterAll(async () => {

@@ -1,104 +1,33 @@
-/**
- * The life of key sets, over real servers and a clock that only the test moves. A `kid` stands for a signature here:
- * what is in the set decides which tokens can be verified.
- */
+/** The life of key sets as requests see it, over real servers and a clock that only the test moves. */
 import { execFile } from 'node:child_process';
-import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KeySetLookup } from '../../src/assertion/ports.ts';
 import type { TrustedIssuer } from '../../src/assertion/trusted-issuer.ts';
-import { type CachedIssuerKeys, createIssuerKeys } from '../../src/key-source/issuer-keys.ts';
 import { createOutboundFetch, type FetchJson } from '../../src/key-source/outbound-fetch.ts';
-import { type IssuerServer, startIssuerServer } from '../fixtures/issuer-server.ts';
-import { NOW } from '../fixtures/settable-clock.ts';
-import { issuerRow } from './issuer-row.ts';
-import { ecJwk, type PublicJwk } from './public-jwk.ts';
+import type { IssuerServer } from '../fixtures/issuer-server.ts';
+import { NOW, type SettableClock } from '../fixtures/settable-clock.ts';
+import { answer, fetchJson, type IssuerWorld, kidsOf, knows, startIssuerWorld, until } from './issuer-world.ts';
+import { ecJwk } from './public-jwk.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-const fetchJson = createOutboundFetch({
-  privateNetworks: ['127.0.0.0/8'],
-  lookup: async (host) => {
-    if (host === 'nowhere.test') throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' });
-    return ['127.0.0.1'];
-  },
-});
 
+let world: IssuerWorld;
 let server: IssuerServer;
-let now: number;
-let rows: Map<string, TrustedIssuer>;
-let events: (readonly [string, ...unknown[]])[];
-let opened: CachedIssuerKeys[];
+let clock: SettableClock;
+let events: IssuerWorld['events'];
 
 beforeEach(async () => {
-  server = await startIssuerServer();
-  now = NOW;
-  rows = new Map();
-  events = [];
-  opened = [];
+  world = await startIssuerWorld();
+  ({ server, clock, events } = world);
 });
-afterEach(async () => {
-  await Promise.all(opened.map((keys) => keys.close()));
-  await server.close();
-});
+afterEach(() => world.close());
 
-function open(fetch: FetchJson = fetchJson): CachedIssuerKeys {
-  const keys = createIssuerKeys({
-    fetchJson: fetch,
-    trustedIssuers: { findById: async (id) => rows.get(id) ?? null },
-    clock: () => now,
-    stopwatch: () => performance.now() / 1000,
-    jitter: () => 0,
-    observer: {
-      fetched: (id, outcome) => events.push(['fetched', id, outcome]),
-      staleUsed: (id) => events.push(['staleUsed', id]),
-      faulted: (id, error) => events.push(['faulted', id, error]),
-    },
-  });
-  opened.push(keys);
-  return keys;
-}
-
-/** A stored row whose keys are served at `/<id>`. */
-function row(change: Partial<TrustedIssuer> = {}): TrustedIssuer {
-  const id = change.id ?? 'one';
-  const stored = issuerRow({ id, keySourceType: 'static_jwks_url', jwksUrl: `${server.origin}/${id}`, ...change });
-  rows.set(id, stored);
-  return stored;
-}
-
-function publish(id: string, kids: readonly string[], headers: Record<string, string> = {}): void {
-  // Each issuer has keys of its own, also where two use one kid.
-  server.json(`/${id}`, { keys: kids.map((kid): PublicJwk => ({ ...ecJwk(`${id} ${kid}`), kid })) }, headers);
-}
-
-/** Lets requests arrive, and answers them when the test says so. */
-function hold(path: string): { waiting: ServerResponse[]; arrived: (count: number) => Promise<void> } {
-  const waiting: ServerResponse[] = [];
-  server.route(path, (_request, response) => void waiting.push(response));
-  return { waiting, arrived: (count) => until(() => waiting.length >= count) };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; !condition() && tries < 1000; tries += 1) await new Promise((resolve) => setTimeout(resolve, 1));
-  expect(condition()).toBe(true);
-}
-
-function answer(response: ServerResponse | undefined, id: string, kids: readonly string[]): void {
-  response?.end(JSON.stringify({ keys: kids.map((kid) => ({ ...ecJwk(`${id} ${kid}`), kid })) }));
-}
-
-const kidsOf = (lookup: KeySetLookup) =>
-  lookup.available ? lookup.keySet.keys.map((key) => key.kid) : `unavailable: ${lookup.detail}`;
-
-/** As the verification does it: the set that is there, and one more look for a kid that is not in it. */
-async function knows(keys: CachedIssuerKeys, issuer: TrustedIssuer, kid: string): Promise<boolean | 'unavailable'> {
-  const has = (lookup: KeySetLookup) =>
-    lookup.available ? lookup.keySet.keys.some((key) => key.kid === kid) : ('unavailable' as const);
-  const first = has(await keys.current(issuer));
-  return first === false ? has(await keys.refetch(issuer)) : first;
-}
+const open = (fetch?: FetchJson) => world.open(fetch);
+const row = (change?: Partial<TrustedIssuer>) => world.row(change);
+const publish = (id: string, kids: readonly string[], headers?: Record<string, string>) =>
+  world.publish(id, kids, headers);
+const hold = (path: string) => world.hold(path);
 
 describe('a set that is there', () => {
   it('is fetched at first use, once for all who wait, and then comes from memory', async () => {
@@ -133,82 +62,17 @@ describe('a set that is there', () => {
     const issuer = row();
     await keys.current(issuer);
     const refresh = hold('/one');
-    now += seconds - 1;
+    clock.advance(seconds - 1);
     expect(kidsOf(await keys.current(issuer))).toEqual(['k1']);
     expect(refresh.waiting).toHaveLength(0);
-    now += 1;
+    clock.advance(1);
     expect(kidsOf(await keys.current(issuer))).toEqual(['k1']);
     expect(kidsOf(await keys.current(issuer))).toEqual(['k1']);
     await refresh.arrived(1);
     answer(refresh.waiting[0], 'one', ['k2']);
-    await until(() => keys.state('one')?.loadedAt === now);
+    await until(() => keys.state('one')?.loadedAt === clock());
     expect(kidsOf(await keys.current(issuer))).toEqual(['k2']);
     expect(server.hits('/one')).toBe(2);
-  });
-
-  it('is refreshed by the shared timer without any request', async () => {
-    publish('one', ['k1']);
-    publish('two', ['k1']);
-    const keys = open();
-    await keys.current(row());
-    await keys.current(row({ id: 'two' }));
-    now += HOUR - 1;
-    await keys.refreshDue();
-    expect(server.requests).toHaveLength(2);
-    now += 1;
-    publish('one', ['k2']);
-    await keys.refreshDue();
-    expect(server.requests).toHaveLength(4);
-    expect(keys.state('one')).toMatchObject({ kids: ['k2'], loadedAt: now });
-  });
-
-  it('is forgotten after a day without use, or when its row is gone or disabled', async () => {
-    const keys = open();
-    for (const id of ['gone', 'disabled', 'changed', 'idle']) {
-      publish(id, ['k1']);
-      await keys.current(row({ id }));
-    }
-    rows.delete('gone');
-    row({ id: 'disabled', isActive: false });
-    row({ id: 'changed', keySourceRevision: 2 });
-    now += HOUR;
-    await keys.refreshDue();
-    expect(['gone', 'disabled', 'changed', 'idle'].map((id) => keys.state(id) !== null)).toEqual([
-      false,
-      false,
-      false,
-      true,
-    ]);
-    now += DAY - HOUR + 1;
-    await keys.refreshDue();
-    expect(keys.state('idle')).toBeNull();
-    expect(['gone', 'disabled', 'changed', 'idle'].map((id) => server.hits(`/${id}`))).toEqual([1, 1, 1, 2]);
-  });
-
-  it('is refreshed at most eight at a time, the healthy ones first', async () => {
-    const ids = Array.from({ length: 20 }, (_, index) => `issuer-${index}`);
-    const keys = open();
-    for (const id of ids) {
-      publish(id, ['k1']);
-      await keys.current(row({ id }));
-    }
-    let running = 0;
-    let most = 0;
-    for (const id of ids) {
-      server.route(`/${id}`, (_request, response) => {
-        running += 1;
-        most = Math.max(most, running);
-        setTimeout(() => {
-          running -= 1;
-          answer(response, id, ['k1']);
-        }, 3);
-      });
-    }
-    now += HOUR;
-    await keys.refreshDue();
-    expect(server.requests).toHaveLength(40);
-    expect(most).toBeLessThanOrEqual(8);
-    expect(most).toBeGreaterThan(1);
   });
 });
 
@@ -230,10 +94,10 @@ describe('an unknown kid', () => {
     expect(await knows(keys, issuer, 'made-up')).toBe(false);
     expect(server.hits('/one')).toBe(2);
     publish('one', ['k1', 'k2']);
-    now += 299;
+    clock.advance(299);
     expect(await knows(keys, issuer, 'k2')).toBe(false);
     expect(server.hits('/one')).toBe(2);
-    now += 1;
+    clock.advance(1);
     expect(await knows(keys, issuer, 'k2')).toBe(true);
     expect(server.hits('/one')).toBe(3);
   });
@@ -271,7 +135,7 @@ describe('an unknown kid', () => {
     const issuer = row();
     await keys.current(issuer);
     const slow = hold('/one');
-    now += HOUR;
+    clock.advance(HOUR);
     await keys.current(issuer);
     await slow.arrived(1);
     // The issuer has answered with the old set, rotates, and a token of the new key arrives before that answer.
@@ -294,7 +158,7 @@ describe('an unknown kid', () => {
     expect(await knows(keys, issuer, 'k1')).toBe(true);
     expect(server.hits('/one')).toBe(2);
     publish('one', ['k2']);
-    now += 2;
+    clock.advance(2);
     expect(await knows(keys, issuer, 'k2')).toBe(true);
     expect(server.hits('/one')).toBe(3);
   });
@@ -324,13 +188,14 @@ describe('a fetch that fails', () => {
     const issuer = row();
     expect(await keys.current(issuer)).toEqual({
       available: false,
+      cause: 'not_loaded',
       detail: `key set at ${server.origin}/one: the server answered 503`,
       retryAfterSeconds: 2,
     });
-    now += 1;
+    clock.advance(1);
     expect(await keys.current(issuer)).toMatchObject({ available: false, retryAfterSeconds: 1 });
     expect(answers).toBe(1);
-    now += 4;
+    clock.advance(4);
     expect(await knows(keys, issuer, 'k1')).toBe(true);
     expect(events).toEqual([
       ['fetched', 'one', 'unexpected_status'],
@@ -351,7 +216,7 @@ describe('a fetch that fails', () => {
       await Promise.all(Array.from({ length: 100 }, () => keys.current(issuer)));
       expect(performance.now() - started).toBeLessThan(500);
       expect(server.hits('/one')).toBe(failure);
-      now += lookup.retryAfterSeconds;
+      clock.advance(lookup.retryAfterSeconds);
     }
     expect(pauses).toEqual([2, 4, 5, 5, 5, 5, 5]);
   });
@@ -370,7 +235,7 @@ describe('a fetch that fails', () => {
     const keys = open();
     const issuer = row({ jwksUrl: `https://nowhere.test:${server.port}/one` });
     let isUp = false;
-    const start = now;
+    const start = clock();
     const late = open((url, request) =>
       isUp ? fetchJson(url.replace('nowhere.test', 'issuer.test'), request) : fetchJson(url, request),
     );
@@ -379,13 +244,13 @@ describe('a fetch that fails', () => {
       available: false,
       detail: expect.stringContaining('ENOTFOUND'),
     });
-    for (; now <= start + 15; now += 1) {
-      isUp = now >= start + 10;
+    for (; clock() <= start + 15; clock.advance(1)) {
+      isUp = clock() >= start + 10;
       const lookup = await late.current(issuer);
       if (lookup.available) break;
     }
     expect(kidsOf(await late.current(issuer))).toEqual(['k1']);
-    expect(now).toBeLessThanOrEqual(start + 15);
+    expect(clock()).toBeLessThanOrEqual(start + 15);
   });
 
   it('ROT-10: leaves other issuers alone', async () => {
@@ -400,7 +265,7 @@ describe('a fetch that fails', () => {
     expect(await keys.current(bad)).toMatchObject({ available: false });
     expect(await knows(keys, good, 'k1')).toBe(true);
     publish('good', ['k2']);
-    now += HOUR;
+    clock.advance(HOUR);
     await keys.refreshDue();
     expect(await knows(keys, good, 'k2')).toBe(true);
     answer(slow.waiting[0], 'hanging', ['k1']);
@@ -419,7 +284,7 @@ describe('a fetch that fails', () => {
       ['fetched', 'one', 'fault'],
     ]);
     isBroken = false;
-    now += 2;
+    clock.advance(2);
     expect(kidsOf(await keys.current(issuer))).toEqual(['k1']);
   });
 });
@@ -431,9 +296,9 @@ describe('a set that can’t be renewed', () => {
     const issuer = row();
     await keys.current(issuer);
     server.route('/one', (_request, response) => response.writeHead(500).end());
-    now = NOW + HOUR;
+    clock.set(NOW + HOUR);
     await keys.refreshDue();
-    events = [];
+    events.length = 0;
     expect(await keys.current(issuer)).toMatchObject({ available: true, keySet: { stale: true, loadedAt: NOW } });
     expect(events).toEqual([['staleUsed', 'one']]);
     expect(keys.state('one')).toEqual({
@@ -441,19 +306,20 @@ describe('a set that can’t be renewed', () => {
       kids: ['k1'],
       stale: true,
       lastError: `key set at ${server.origin}/one: the server answered 500`,
-      nextTryAt: now + 2,
+      nextTryAt: clock() + 2,
+      sharedKeys: [],
     });
-    now = NOW + DAY;
+    clock.set(NOW + DAY);
     expect(await keys.current(issuer)).toMatchObject({ available: true, keySet: { stale: true } });
     await until(() => server.hits('/one') === 3 && keys.state('one')?.nextTryAt !== NOW + HOUR + 2);
-    now = NOW + DAY + 1;
+    clock.set(NOW + DAY + 1);
     expect(await keys.current(issuer)).toMatchObject({
       available: false,
       detail: expect.stringContaining('answered 500'),
     });
     publish('one', ['k1']);
-    now += 60;
-    expect(await keys.current(issuer)).toMatchObject({ available: true, keySet: { stale: false, loadedAt: now } });
+    clock.advance(60);
+    expect(await keys.current(issuer)).toMatchObject({ available: true, keySet: { stale: false, loadedAt: clock() } });
   });
 
   it.each([
@@ -471,7 +337,7 @@ describe('a set that can’t be renewed', () => {
     const issuer = row();
     await keys.current(issuer);
     server.route('/one', (_request, response) => response.writeHead(status, { location: '/x' }).end(body));
-    now += HOUR;
+    clock.advance(HOUR);
     await keys.refreshDue();
     expect(server.hits('/one')).toBe(2);
     expect(await knows(keys, issuer, 'k1')).toBe(true);
@@ -496,7 +362,7 @@ describe('a key that is gone', () => {
     const issuer = row();
     expect(await knows(keys, issuer, 'k1')).toBe(true);
     publish('one', ['k2']);
-    now += HOUR;
+    clock.advance(HOUR);
     await keys.refreshDue();
     expect(await knows(keys, issuer, 'k1')).toBe(false);
     expect(await knows(keys, issuer, 'k2')).toBe(true);
@@ -569,34 +435,6 @@ describe('several issuers', () => {
     expect(thumbprints.map((list) => list.length)).toEqual([1, 1]);
     expect(thumbprints[0]).not.toEqual(thumbprints[1]);
   });
-
-  it('that publish one key are both closed until one of them has dropped it or is gone', async () => {
-    const shared = { keys: [ecJwk('shared')] };
-    server.json('/A', shared);
-    server.json('/B', shared);
-    const keys = open();
-    const a = row({ id: 'A' });
-    const b = row({ id: 'B' });
-    expect(await keys.current(a)).toMatchObject({ available: true });
-    for (const [issuer, other] of [
-      [b, 'A'],
-      [a, 'B'],
-    ] as const) {
-      expect(await keys.current(issuer)).toMatchObject({
-        available: false,
-        detail: expect.stringMatching(new RegExp(`^key [\\w-]{43} is also in the set of trusted issuer ${other}$`)),
-      });
-    }
-    row({ id: 'B', isActive: false });
-    expect(await keys.current(a)).toMatchObject({ available: true });
-    row({ id: 'B' });
-    expect(await keys.current(b)).toMatchObject({ available: false });
-    server.json('/B', { keys: [ecJwk('own')] });
-    now += HOUR;
-    await keys.refreshDue();
-    expect(await keys.current(a)).toMatchObject({ available: true });
-    expect(await keys.current(b)).toMatchObject({ available: true });
-  });
 });
 
 describe('pasted keys', () => {
@@ -607,7 +445,7 @@ describe('pasted keys', () => {
     const keys = open();
     const issuer = pasted(['k1', 'k2']);
     expect(await knows(keys, issuer, 'provider-key-1')).toBe(false);
-    now += 100 * DAY;
+    clock.advance(100 * DAY);
     expect(await keys.refetch(issuer)).toMatchObject({
       available: true,
       keySet: {
@@ -645,7 +483,7 @@ describe('pasted keys', () => {
 });
 
 describe('the admin’s view', () => {
-  it('knows nothing of an issuer that nobody asked for', () => {
+  it('knows nothing of an issuer that neither a request nor the background has come to', () => {
     expect(open().state('one')).toBeNull();
   });
 
@@ -667,6 +505,7 @@ describe('the admin’s view', () => {
       stale: false,
       lastError: null,
       nextTryAt: NOW + HOUR,
+      sharedKeys: [],
     });
   });
 });
@@ -693,17 +532,25 @@ describe('the end', () => {
       const keys = createIssuerKeys({
         fetchJson: createOutboundFetch({ privateNetworks: ['127.0.0.0/8'] }),
         trustedIssuers: { findById: async () => null },
+        activeIssuers: {
+          generation: async () => 1,
+          list: async () => [${JSON.stringify(row())}],
+          findById: async () => null,
+          onMove() {},
+        },
+        isSelfIssued: () => false,
         clock: () => 1,
         stopwatch: () => 0,
         jitter: () => 0,
-        observer: { fetched() {}, staleUsed() {}, faulted() {} },
+        observer: { fetched() {}, staleUsed() {}, keyShared() {}, faulted() {} },
       });
+      keys.start();
       console.log((await keys.current(${JSON.stringify(row())})).available);`;
     publish('one', ['k1']);
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['--no-warnings', '--input-type=module', '-e', script],
-      // The timer ticks every 10 s, a fetch may take 3 s: neither is waited for.
+      // The timer ticks every second, a fetch may take 3 s: neither is waited for.
       { timeout: 2500 },
     );
     expect(stdout).toBe('true\n');
