@@ -11,6 +11,7 @@ import { createOutboundFetch } from '../key-source/outbound-fetch.ts';
 import { isLegacyServiceAccountToken, readKubernetesIdentity } from '../kubernetes/service-account.ts';
 import type { Log } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { frugally } from './frugal-work.ts';
 import type { AppStores } from './stores.ts';
 
 export type Verification = AsyncDisposable & {
@@ -40,6 +41,7 @@ export function createVerification(
     clock,
     stopwatch: systemStopwatch,
     jitter: Math.random,
+    frugally,
     observer: {
       fetched({ issuer, outcome, seconds, isNews }) {
         observer?.metrics.keyFetched(issuer.id, outcome, seconds);

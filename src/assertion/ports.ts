@@ -26,7 +26,7 @@ export type ActiveIssuer = Pick<
 export type ActiveIssuers = {
   /** Another number whenever the registry may have changed. Writes of other processes count within a second. */
   generation(): Promise<number>;
-  /** All that are active now, in a fixed order. */
+  /** All that are active now. */
   list(): Promise<readonly ActiveIssuer[]>;
   /** One row as it is now. Not kept in memory: each is needed once an hour, and 10,000 of them are large. */
   findById(id: string): Promise<TrustedIssuer | null>;

@@ -48,7 +48,7 @@ export type KeySetFigures = {
   /** Of the fetched sets that may be used. */
   readonly oldestAgeSeconds: number;
   readonly queued: number;
-  /** Some of the issuers: those with trouble first, then the oldest. */
+  /** Some of the issuers, those with trouble first. */
   readonly issuers: readonly IssuerKeyFigures[];
 };
 

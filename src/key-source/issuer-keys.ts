@@ -16,6 +16,8 @@ import { confirmedSharedKey, describeSharedKey } from './shared-key-check.ts';
 export type IssuerKeysDependencies = Omit<KeySetMemoryDependencies, 'findRow'> & {
   readonly trustedIssuers: Pick<TrustedIssuers, 'findById'>;
   readonly activeIssuers: ActiveIssuers;
+  /** Does a large piece of work that leaves little behind, and sees to it that the process stays small. */
+  readonly frugally: (work: () => Promise<void>) => Promise<void>;
 };
 
 export type CachedIssuerKeys = IssuerKeys & {

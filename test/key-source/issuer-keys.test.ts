@@ -542,6 +542,7 @@ describe('the end', () => {
         clock: () => 1,
         stopwatch: () => 0,
         jitter: () => 0,
+        frugally: (work) => work(),
         observer: { fetched() {}, staleUsed() {}, keyShared() {}, faulted() {} },
       });
       keys.start();

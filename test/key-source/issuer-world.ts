@@ -67,6 +67,7 @@ export class IssuerWorld {
       clock: this.clock,
       stopwatch: () => performance.now() / 1000,
       jitter: () => this.jitter,
+      frugally: (work) => work(),
       observer: {
         fetched: ({ issuer, outcome }) => void events.push(['fetched', issuer.id, outcome]),
         staleUsed: (id) => void events.push(['staleUsed', id]),
