@@ -69,8 +69,13 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
     clock,
     ownIssuer: issuer,
     async keySourceProbe(trustedIssuer) {
-      const { discoveredIssuer, failure } = await verification.issuerKeys.check(trustedIssuer);
-      return { discoveredIssuer, problem: failure?.detail ?? null };
+      const { discoveredIssuer, failure, keys } = await verification.issuerKeys.check(trustedIssuer);
+      const sharedWith = await verification.issuerKeys.otherHolders(trustedIssuer.id, keys);
+      return {
+        discoveredIssuer,
+        problem: failure?.detail ?? null,
+        sharedWith: sharedWith.map(({ id, name }) => `${JSON.stringify(name)} (${id})`),
+      };
     },
   });
   const keeper = keepsDeclaration

@@ -8,10 +8,11 @@ import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import { type CachedIssuer, isRefreshDue, isStale, mayRefetch, usableKeySet } from './cached-issuer.ts';
 import { checkIssuer, type IssuerCheck } from './issuer-check.ts';
 import { type IssuerKeysState, type KeySetFigures, keySetFigures, stateOf } from './issuer-keys-state.ts';
+import type { KeyHolder } from './key-fetch-observer.ts';
 import { SHARED_KEY_RETRY_SECONDS } from './key-set-life.ts';
 import { createKeySetMemory, type KeySetMemoryDependencies } from './key-set-memory.ts';
 import { createKeySetRefresher } from './key-set-refresher.ts';
-import { confirmedSharedKey, describeSharedKey } from './shared-key-check.ts';
+import { confirmedSharedKey, describeSharedKey, otherHolders } from './shared-key-check.ts';
 
 export type IssuerKeysDependencies = Omit<KeySetMemoryDependencies, 'findRow'> & {
   readonly trustedIssuers: Pick<TrustedIssuers, 'findById'>;
@@ -30,6 +31,8 @@ export type CachedIssuerKeys = IssuerKeys & {
   state(issuerId: string): IssuerKeysState | null;
   /** How the keys of all active issuers stand in this process, of `maxIssuers` of them one by one. */
   figures(maxIssuers: number): KeySetFigures;
+  /** Other issuers, a few at most, that publish one of these keys, as far as this process has loaded their sets. */
+  otherHolders(issuerId: string, keys: readonly { readonly thumbprint: string }[]): Promise<readonly KeyHolder[]>;
   /** Loads an issuer's keys now and reports; the cache neither helps nor learns. */
   check(issuer: TrustedIssuer): Promise<IssuerCheck>;
   /** Follows the registry and fetches what is due, to the end; called by the timer. */
@@ -45,6 +48,7 @@ export function createIssuerKeys(dependencies: IssuerKeysDependencies): CachedIs
   const memory = createKeySetMemory({ ...dependencies, findRow });
   const refresher = createKeySetRefresher({ ...dependencies, memory });
   const { entries, sharedKeys } = memory;
+  const sharedKeyCheck = { memory, trustedIssuers, isSelfIssued, clock };
 
   function entryOf(issuer: TrustedIssuer): CachedIssuer {
     const entry = memory.entryOf(issuer);
@@ -96,7 +100,7 @@ export function createIssuerKeys(dependencies: IssuerKeysDependencies): CachedIs
     }
     const keySet = usableKeySet(entry, clock());
     if (latest === undefined || keySet === null) return unavailable(entry);
-    const shared = await confirmedSharedKey(entry, { memory, trustedIssuers, isSelfIssued, clock });
+    const shared = await confirmedSharedKey(entry, sharedKeyCheck);
     if (shared !== null) {
       return {
         available: false,
@@ -130,6 +134,14 @@ export function createIssuerKeys(dependencies: IssuerKeysDependencies): CachedIs
     },
     figures: (maxIssuers) =>
       keySetFigures(memory, { isSelfIssued, queued: refresher.queueLength, maxIssuers, now: clock() }),
+    async otherHolders(issuerId, keys) {
+      const known = new Map<string, KeyHolder>();
+      for (const { thumbprint } of keys) {
+        const { holders } = await otherHolders(issuerId, thumbprint, sharedKeyCheck);
+        for (const holder of holders) known.set(holder.id, holder);
+      }
+      return [...known.values()];
+    },
     check: (issuer) => checkIssuer(issuer, fetchJson),
     async close() {
       await refresher.stop();

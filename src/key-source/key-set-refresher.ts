@@ -21,6 +21,8 @@ const TICK_MS = 1000;
 const MAX_SHARE_OF_TIME = 0.05;
 /** Issuers that wait at once, from which on their fetches are a large piece of work: a start, not an hourly refresh. */
 const LARGE_QUEUE = 500;
+/** Fetches that such a piece of work is cut into: each leaves about 20 KB of garbage, which is to be cleared meanwhile. */
+const LARGE_PIECE = 2000;
 
 export type KeySetRefresherDependencies = {
   readonly memory: KeySetMemory;
@@ -91,6 +93,8 @@ export function createKeySetRefresher(dependencies: KeySetRefresherDependencies)
     isListWanted = false;
     const ids = new Set<string>();
     for (const issuer of active) {
+      // Has no keys: its cluster is asked about each token.
+      if (issuer.keySourceType === 'token_review') continue;
       ids.add(issuer.id);
       const known = memory.entries.get(issuer.id);
       // The list is the registry as it is: any other revision counts, a lower one too.
@@ -125,7 +129,7 @@ export function createKeySetRefresher(dependencies: KeySetRefresherDependencies)
 
   async function workFrugally(): Promise<void> {
     isWorkLarge = true;
-    await frugally(() => queue.idle());
+    while (queue.length > 0 && !isStopped) await frugally(() => queue.idle(LARGE_PIECE));
     isWorkLarge = false;
   }
 

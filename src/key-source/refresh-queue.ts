@@ -15,8 +15,8 @@ export type RefreshQueue<T> = {
   offer(item: T, isFailing: boolean): void;
   /** How many wait. */
   readonly length: number;
-  /** Resolves when nothing waits and nothing runs. */
-  idle(): Promise<void>;
+  /** Resolves when nothing waits and nothing runs, or when `count` more have been done. */
+  idle(count?: number): Promise<void>;
   /** Forgets all that wait. */
   clear(): void;
 };
@@ -29,7 +29,8 @@ export function createRefreshQueue<T>(run: (item: T) => Promise<void>): RefreshQ
   const failing: Lane<T> = { items: [], limit: FAILING_CONCURRENCY, running: 0 };
   const lanes = [healthy, failing];
   const waiting = new Set<T>();
-  let whenIdle = Promise.withResolvers<void>();
+  let waiters: { left: number; readonly resolve: () => void }[] = [];
+  const isIdle = () => waiting.size === 0 && healthy.running + failing.running === 0;
 
   function fill(): void {
     while (healthy.running + failing.running < REFRESH_CONCURRENCY) {
@@ -39,9 +40,6 @@ export function createRefreshQueue<T>(run: (item: T) => Promise<void>): RefreshQ
       waiting.delete(item);
       void work(lane, item);
     }
-    if (waiting.size > 0 || healthy.running + failing.running > 0) return;
-    whenIdle.resolve();
-    whenIdle = Promise.withResolvers();
   }
 
   async function work(lane: Lane<T>, item: T): Promise<void> {
@@ -51,6 +49,11 @@ export function createRefreshQueue<T>(run: (item: T) => Promise<void>): RefreshQ
     await setImmediate();
     lane.running -= 1;
     fill();
+    for (const waiter of waiters) {
+      waiter.left -= 1;
+      if (waiter.left <= 0 || isIdle()) waiter.resolve();
+    }
+    waiters = isIdle() ? [] : waiters.filter(({ left }) => left > 0);
   }
 
   return {
@@ -63,7 +66,12 @@ export function createRefreshQueue<T>(run: (item: T) => Promise<void>): RefreshQ
     get length() {
       return waiting.size;
     },
-    idle: () => (waiting.size > 0 || healthy.running + failing.running > 0 ? whenIdle.promise : Promise.resolve()),
+    idle(count = Number.POSITIVE_INFINITY) {
+      if (isIdle()) return Promise.resolve();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiters.push({ left: count, resolve });
+      return promise;
+    },
     clear() {
       waiting.clear();
       for (const { items } of lanes) items.length = 0;

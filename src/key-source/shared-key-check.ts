@@ -35,20 +35,30 @@ export async function confirmedSharedKey(
   // A client's own keys are not in the index, so that they close no issuer: they are looked for in it.
   if (sharedKeys.size === 0 && !check.isSelfIssued(issuer)) return null;
   for (const thumbprint of new Set(keySet?.keys.map((key) => key.thumbprint))) {
-    const others = sharedKeys.holders(thumbprint).filter((id) => id !== issuer.id);
-    const confirmed: KeyHolder[] = [];
-    let asked = 0;
-    for (const id of others) {
-      if (confirmed.length === MAX_NAMED - 1) break;
-      asked += 1;
-      const holder = await confirmedHolder(id, check);
-      if (holder !== null) confirmed.push(holder);
-    }
-    if (confirmed.length === 0) continue;
+    const { holders, more } = await otherHolders(issuer.id, thumbprint, check);
+    if (holders.length === 0) continue;
     const { id, name } = issuer;
-    return { thumbprint, holders: [{ id, name }, ...confirmed], more: others.length - asked };
+    return { thumbprint, holders: [{ id, name }, ...holders], more };
   }
   return null;
+}
+
+/** Issuers other than this one that publish a key, as many as are named, and how many more were not looked at. */
+export async function otherHolders(
+  issuerId: string,
+  thumbprint: string,
+  check: SharedKeyCheck,
+): Promise<{ readonly holders: readonly KeyHolder[]; readonly more: number }> {
+  const others = check.memory.sharedKeys.holders(thumbprint).filter((id) => id !== issuerId);
+  const holders: KeyHolder[] = [];
+  let asked = 0;
+  for (const id of others) {
+    if (holders.length === MAX_NAMED - 1) break;
+    asked += 1;
+    const holder = await confirmedHolder(id, check);
+    if (holder !== null) holders.push(holder);
+  }
+  return { holders, more: others.length - asked };
 }
 
 /** Null where this issuer's keys are not in use: it is gone, disabled or changed, or they are too old. */

@@ -8,7 +8,12 @@ import { type InputProblem, problem } from './input-problem.ts';
 import { isKeySourceChanged, type TrustedIssuerFields } from './trusted-issuer-input.ts';
 
 /** What a fetch of the keys brought: who the discovery document says it is, and what was wrong. */
-export type KeySourceReport = { readonly discoveredIssuer: string | null; readonly problem: string | null };
+export type KeySourceReport = {
+  readonly discoveredIssuer: string | null;
+  readonly problem: string | null;
+  /** Other active trusted issuers that publish one of these keys, as far as is known: name and id of each. */
+  readonly sharedWith: readonly string[];
+};
 
 /** Fetches now, past every cache. Bounded in time; rejects only on faults. */
 export type KeySourceProbe = (issuer: TrustedIssuer) => Promise<KeySourceReport>;
@@ -25,8 +30,8 @@ export async function probeKeySource(
   before: TrustedIssuer | null,
 ): Promise<ProbedKeySource> {
   const isUnchanged = before?.isActive === true && !isKeySourceChanged(before, fields);
-  if (probe === undefined || fields.keySourceType === 'static_jwks' || !fields.isActive || isUnchanged)
-    return NOT_PROBED;
+  const isFetched = !['static_jwks', 'token_review'].includes(fields.keySourceType);
+  if (probe === undefined || !isFetched || !fields.isActive || isUnchanged) return NOT_PROBED;
   const report = await probe({
     ...fields,
     id: before?.id ?? 'new',
@@ -41,9 +46,14 @@ export async function probeKeySource(
     const message = `the issuer calls itself "${discoveredIssuer}", not "${fields.issuerUrl}": the final slash counts`;
     return { problems: [problem(message, 'issuer_url')], warnings: [] };
   }
-  return report.problem === null
-    ? NOT_PROBED
-    : { problems: [], warnings: [`no keys can be had from this issuer right now: ${report.problem}`] };
+  const shared = report.sharedWith.join(', ');
+  return {
+    problems: [],
+    warnings: [
+      ...(report.problem === null ? [] : [`no keys can be had from this issuer right now: ${report.problem}`]),
+      ...(shared === '' ? [] : [`a signing key of this issuer is also that of ${shared}: all of them are refused`]),
+    ],
+  };
 }
 
 function differOnlyByFinalSlash(a: string, b: string): boolean {

@@ -350,6 +350,10 @@ describe('two clusters with one signing key', () => {
 
   it('work again when one has dropped the key, a minute later without any request', async () => {
     const [left, right] = await trustBoth();
+    expect([left.warnings, right.warnings]).toEqual([
+      [],
+      [`a signing key of this issuer is also that of "cluster at /left" (${left.issuerId}): all of them are refused`],
+    ]);
     const own = ecKey('own');
     publish('/right', [own]);
     clock.advance(MINUTE);

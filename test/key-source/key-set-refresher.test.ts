@@ -33,6 +33,7 @@ describe('after the start', () => {
     publishing('one');
     publishing('two');
     publishing('inactive', { isActive: false });
+    publishing('reviewed', { keySourceType: 'token_review' });
     world.row({ id: 'pasted', keySourceType: 'static_jwks', jwks: JSON.stringify({ keys: [ecJwk('p')] }) });
     const keys = world.open();
     keys.start();
@@ -40,7 +41,8 @@ describe('after the start', () => {
     await until(() => ['one', 'two', 'pasted'].every((id) => keys.state(id)?.loadedAt));
     expect(keys.state('pasted')).toMatchObject({ kids: ['p'], nextTryAt: null });
     expect(keys.state('inactive')).toBeNull();
-    expect(server.hits('/inactive')).toBe(0);
+    expect(keys.state('reviewed')).toBeNull();
+    expect([server.hits('/inactive'), server.hits('/reviewed')]).toEqual([0, 0]);
   });
 
   it('a request for an issuer whose turn has not come fetches at once, and the background does not again', async () => {

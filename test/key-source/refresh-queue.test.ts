@@ -73,4 +73,20 @@ describe('the queue of background fetches', () => {
     queue.offer('i8', false);
     expect(begun.at(-1)).toBe('i8');
   });
+
+  it('says when some have been done, and when none is left', async () => {
+    const { queue, end } = held();
+    for (const item of names('i', 10)) queue.offer(item, false);
+    const reached: string[] = [];
+    void queue.idle(3).then(() => reached.push('three'));
+    void queue.idle(99).then(() => reached.push('all, though not 99'));
+    await end('i0', 'i1');
+    expect(reached).toEqual([]);
+    await end('i2');
+    expect(reached).toEqual(['three']);
+    await end(...names('i', 9));
+    expect(reached).toEqual(['three']);
+    await end('i9');
+    expect(reached).toEqual(['three', 'all, though not 99']);
+  });
 });

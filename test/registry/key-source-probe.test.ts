@@ -12,7 +12,7 @@ const probe = (report: Partial<KeySourceReport>, fields = FIELDS, before = null 
   let asked = 0;
   const ask = async () => {
     asked += 1;
-    return { discoveredIssuer: null, problem: null, ...report };
+    return { discoveredIssuer: null, problem: null, sharedWith: [], ...report };
   };
   return probeKeySource(ask, fields, before).then((probed) => ({ ...probed, asked }));
 };
@@ -39,6 +39,11 @@ it('anything else that is wrong right now is a warning', async () => {
     problems: [],
     warnings: [expect.any(String)],
   });
+});
+
+it('a key that other issuers publish is a warning that names them', async () => {
+  const { warnings } = await probe({ sharedWith: ['"a" (1)', '"b" (2)'] });
+  expect(warnings).toEqual(['a signing key of this issuer is also that of "a" (1), "b" (2): all of them are refused']);
 });
 
 it('nobody is asked about pasted keys, a switched-off issuer, or a key source that did not change', async () => {
