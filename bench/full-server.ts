@@ -13,6 +13,8 @@ const app = await createApp(
     adminSecret: null,
     declarativeFile: null,
     privateNetworks: [],
+    kubernetesCredentials: null,
+    inClusterApiServers: [],
     keyFile: null,
     workers: 1,
     logLevel: 'info',

@@ -31,6 +31,10 @@ export type Config = {
   readonly declarativeFile: string | null;
   /** CIDRs that key fetches may reach besides the public internet. */
   readonly privateNetworks: readonly string[];
+  /** Folder of credentials for API servers that review tokens; null: only the own pod's token is there. */
+  readonly kubernetesCredentials: string | null;
+  /** API servers of the cluster that this pod runs in, by URL: the own pod's token is for them alone. */
+  readonly inClusterApiServers: readonly string[];
   /** File of the key-encryption key; null: beside the SQLite database. */
   readonly keyFile: string | null;
   readonly workers: number;
@@ -84,6 +88,12 @@ export const SETTINGS = {
     flag: 'private-networks',
     fallback: '',
     help: 'private networks that key fetches may reach, CIDRs separated by commas',
+  },
+  kubernetesCredentials: {
+    env: 'COUNTERSIGN_KUBERNETES_CREDENTIALS',
+    flag: 'kubernetes-credentials',
+    fallback: null,
+    help: 'folder of credentials for API servers that review tokens: token files and kubeconfigs',
   },
   keyFile: {
     env: 'COUNTERSIGN_KEY_FILE',
@@ -150,6 +160,7 @@ export function readConfig(
   const secret = read('adminSecret', (text) => parseAdminSecret(text, isLocal));
   const secretFromFile = read('adminSecretFile', (path) => parseAdminSecret(readSettingFile(path), isLocal));
   const privateNetworks = read('privateNetworks', parseNetworks);
+  const kubernetesCredentials = read('kubernetesCredentials', (path) => path);
   const keyFile = read('keyFile', (path) => path);
   const workers = read('workers', parseWorkers);
   const logLevel = read('logLevel', parseLogLevel);
@@ -171,11 +182,21 @@ export function readConfig(
       adminSecret,
       declarativeFile,
       privateNetworks,
+      kubernetesCredentials,
+      inClusterApiServers: inClusterApiServers(environment),
       keyFile,
       workers,
       logLevel,
     }),
   );
+}
+
+/** Where a pod finds its own API server (KUBERNETES_SERVICE_HOST, _PORT, and the Service's name in DNS); none elsewhere. */
+function inClusterApiServers(environment: Environment): readonly string[] {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443' } = environment;
+  if (host === undefined || host === '') return [];
+  const address = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return [address, 'https://kubernetes.default.svc', 'https://kubernetes.default.svc.cluster.local'];
 }
 
 /** Secrets have no place in a file under review, and the file can not say where it is itself. */

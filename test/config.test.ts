@@ -15,6 +15,8 @@ const DEFAULTS = {
   adminSecret: null,
   declarativeFile: null,
   privateNetworks: [],
+  kubernetesCredentials: null,
+  inClusterApiServers: [],
   keyFile: null,
   workers: 1,
   logLevel: 'info',
@@ -49,7 +51,7 @@ it('a configuration can not be changed afterwards', () => {
 });
 
 describe('a setting', () => {
-  const VALUES: readonly [keyof typeof DEFAULTS, string, unknown][] = [
+  const VALUES: readonly [Exclude<keyof typeof DEFAULTS, 'inClusterApiServers'>, string, unknown][] = [
     ['issuer', 'https://as.example.com', 'https://as.example.com'],
     ['issuer', 'https://as.example.com/', 'https://as.example.com/'],
     ['issuer', 'https://AS.example.com/t1/', 'https://AS.example.com/t1/'],
@@ -216,6 +218,18 @@ describe('the settings of the declarative file', () => {
       },
     ]);
   });
+});
+
+it('in a pod, its own API server is known', () => {
+  const names = ['https://kubernetes.default.svc', 'https://kubernetes.default.svc.cluster.local'];
+  expect(configOf({ KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '6443' })).toEqual({
+    ...DEFAULTS,
+    inClusterApiServers: ['https://10.96.0.1:6443', ...names],
+  });
+  expect(configOf({ KUBERNETES_SERVICE_HOST: 'fd00::1' }).inClusterApiServers).toEqual([
+    'https://[fd00::1]:443',
+    ...names,
+  ]);
 });
 
 describe('the environment', () => {

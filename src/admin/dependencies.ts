@@ -41,6 +41,15 @@ export type TrustedIssuerKeyState = {
   }[];
 };
 
+/** How an issuer's cluster, which is asked about its tokens, stands in this process. */
+export type TrustedIssuerReviewState = {
+  readonly breaker: string;
+  readonly failures: number;
+  readonly lastError: string | null;
+  readonly lastAnsweredAt: number | null;
+  readonly nextProbeAt: number | null;
+};
+
 /** A signing key as the admin API may know it: without its private part. */
 export type PublicSigningKey = Pick<
   SigningKey,
@@ -63,6 +72,7 @@ export type AdminDependencies = {
   checkTrustedIssuer(issuer: TrustedIssuer): Promise<TrustedIssuerCheck>;
   /** Null for an issuer that is not active, or that this process has not noticed yet. */
   keyState(trustedIssuerId: string): TrustedIssuerKeyState | null;
+  reviewState(trustedIssuerId: string): TrustedIssuerReviewState | null;
   /** All that are published, or about to sign. */
   listSigningKeys(): Promise<readonly PublicSigningKey[]>;
   /** Makes a new key; the admin API records that it was asked to. */

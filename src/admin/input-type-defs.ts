@@ -64,6 +64,11 @@ const trustedIssuerFields = /* GraphQL */ `
     require_node: Boolean
     enable_token_review: Boolean
     kubernetes_api_server_url: String
+    kubernetes_api_server_ca_pem: String
+    "Name of a file of COUNTERSIGN_KUBERNETES_CREDENTIALS; the pod's own token if absent."
+    kubernetes_api_server_credential: String
+    "Asked for instead of expected_aud."
+    token_review_audience: String
     spiffe_refresh_hint_seconds: Int64
     organization_id: String
     "A client's id, for allowed_subjects."
@@ -79,7 +84,7 @@ const trustedIssuerInputs = /* GraphQL */ `
     issuer_url: String!
     "kubernetes_sa, oidc or cloud_oidc"
     issuer_type: String!
-    "oidc_discovery, static_jwks_url or static_jwks"
+    "oidc_discovery, static_jwks_url, static_jwks or token_review"
     key_source_type: String!
     ${trustedIssuerFields}
   }

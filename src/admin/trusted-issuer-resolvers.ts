@@ -16,9 +16,9 @@ type List = {
   } | null;
 };
 
-type Dependencies = Pick<AdminDependencies, 'registry' | 'keyState' | 'checkTrustedIssuer'>;
+type Dependencies = Pick<AdminDependencies, 'registry' | 'keyState' | 'reviewState' | 'checkTrustedIssuer'>;
 
-export function trustedIssuerResolvers({ registry, keyState, checkTrustedIssuer }: Dependencies) {
+export function trustedIssuerResolvers({ registry, keyState, reviewState, checkTrustedIssuer }: Dependencies) {
   async function find(id: string): Promise<TrustedIssuer> {
     const issuer = await registry.findTrustedIssuer(id);
     if (issuer === null) throw notFound('trusted issuer');
@@ -36,12 +36,11 @@ export function trustedIssuerResolvers({ registry, keyState, checkTrustedIssuer 
       allowed_subjects: async () =>
         issuer.serviceAccountId === null ? null : (await registry.allowedSubjects(issuer)).join(','),
       allowed_subject_list: () => registry.allowedSubjects(issuer),
-      enable_token_review: false,
-      kubernetes_api_server_url: null,
       spiffe_refresh_hint_seconds: null,
       managed_by: issuer.managedBy,
       key_source_updated_at: issuer.keySourceUpdatedAt,
       keys: () => keyStateType(keyState(issuer.id)),
+      review: () => reviewStateType(reviewState(issuer.id)),
       warnings,
       created_at: issuer.createdAt,
       updated_at: issuer.updatedAt,
@@ -102,5 +101,16 @@ function keyStateType(state: ReturnType<AdminDependencies['keyState']>) {
       thumbprint,
       other_issuers: otherIssuers.map(({ id, name }) => ({ trusted_issuer_id: id, name })),
     })),
+  };
+}
+
+function reviewStateType(state: ReturnType<AdminDependencies['reviewState']>) {
+  if (state === null) return null;
+  return {
+    breaker: state.breaker,
+    failures: state.failures,
+    last_error: state.lastError,
+    last_answered_at: state.lastAnsweredAt,
+    next_probe_at: state.nextProbeAt,
   };
 }

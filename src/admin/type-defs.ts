@@ -2,6 +2,7 @@
  * The admin schema: operations and what they answer. Names and shapes are those of Authorizer's admin API, so that its
  * SDKs work unchanged; fields that it does not have are ours. Inputs are in `input-type-defs.ts`.
  */
+import { reportTypeDefs } from './report-type-defs.ts';
 
 const operations = /* GraphQL */ `
   type Query {
@@ -124,6 +125,9 @@ const registryTypes = /* GraphQL */ `
     require_node: Boolean!
     enable_token_review: Boolean!
     kubernetes_api_server_url: String
+    kubernetes_api_server_ca_pem: String
+    kubernetes_api_server_credential: String
+    token_review_audience: String
     spiffe_refresh_hint_seconds: Int64
     organization_id: String
     is_active: Boolean!
@@ -132,6 +136,8 @@ const registryTypes = /* GraphQL */ `
     key_source_updated_at: Int64!
     "How its keys stand in the process that answers; null while it is not active, and for a second after it became so."
     keys: TrustedIssuerKeyState
+    "How its cluster stands in the process that answers; null when it was not asked lately."
+    review: TrustedIssuerReviewState
     "What you should know about what you just wrote; empty when read."
     warnings: [String!]!
     created_at: Int64!
@@ -141,6 +147,16 @@ const registryTypes = /* GraphQL */ `
   type TrustedIssuers {
     pagination: Pagination!
     trusted_issuers: [TrustedIssuer!]!
+  }
+
+  type TrustedIssuerReviewState {
+    "closed, open or half_open"
+    breaker: String!
+    "In a row."
+    failures: Int!
+    last_error: String
+    last_answered_at: Int64
+    next_probe_at: Int64
   }
 
   type TrustedIssuerKeyState {
@@ -211,85 +227,4 @@ const registryTypes = /* GraphQL */ `
   }
 `;
 
-const reports = /* GraphQL */ `
-  type AuditLog {
-    id: ID!
-    actor_id: String
-    actor_type: String
-    actor_email: String
-    action: String!
-    resource_type: String
-    resource_id: String
-    ip_address: String
-    user_agent: String
-    "The evidence, as JSON text."
-    metadata: String
-    outcome: String!
-    reason: String
-    trusted_issuer_id: String
-    subject: String
-    client_id: String
-    request_id: String!
-    created_at: Int64!
-  }
-
-  type AuditLogs {
-    pagination: Pagination!
-    audit_logs: [AuditLog!]!
-  }
-
-  type AssertionExplanation {
-    accepted: Boolean!
-    reason: String
-    trusted_issuer_id: String
-    client_id: String
-    checks: [AssertionCheck!]!
-  }
-
-  type AssertionCheck {
-    name: String!
-    passed: Boolean!
-    detail: String
-    hint: String
-  }
-
-  type TrustedIssuerCheck {
-    passed: Boolean!
-    discovery_url: String
-    discovered_issuer: String
-    jwks_url: String
-    keys: [CheckedKey!]!
-    skipped: [SkippedKey!]!
-    max_age_seconds: Int64
-    failure: KeySourceFailure
-  }
-
-  type CheckedKey {
-    kid: String
-    algorithms: [String!]!
-    thumbprint: String!
-  }
-
-  type SkippedKey {
-    kid: String
-    reason: String!
-  }
-
-  type KeySourceFailure {
-    code: String!
-    detail: String!
-  }
-
-  type SigningKey {
-    kid: String!
-    alg: String!
-    "next, active, retired or removed"
-    state: String!
-    created_at: Int64!
-    active_from: Int64!
-    active_until: Int64
-    remove_at: Int64
-  }
-`;
-
-export const typeDefs = [operations, shared, registryTypes, reports];
+export const typeDefs = [operations, shared, registryTypes, reportTypeDefs];

@@ -97,6 +97,7 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
       explainAssertion(verification.ports, { assertion, clientId: null, requestId, now: clock() }),
     checkTrustedIssuer: (trustedIssuer) => verification.issuerKeys.check(trustedIssuer),
     keyState: (trustedIssuerId) => verification.issuerKeys.state(trustedIssuerId),
+    reviewState: (trustedIssuerId) => verification.onlineReviews.state(trustedIssuerId),
     listSigningKeys: () => signingKeys.published(),
     rotateSigningKey: ({ alg, compromised }) => signingKeys.rotate(alg, compromised),
   });

@@ -6,8 +6,12 @@ import { systemStopwatch } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Client } from '../issuance/client.ts';
 import { isSelfIssued, withSelfIssuedClients } from '../issuance/private-key-jwt.ts';
+import { createApiServerPost } from '../key-source/api-server-post.ts';
 import { type CachedIssuerKeys, createIssuerKeys } from '../key-source/issuer-keys.ts';
 import { createOutboundFetch } from '../key-source/outbound-fetch.ts';
+import { createApiServerCredentials, credentialsInFolder } from '../kubernetes/api-server-credential.ts';
+import { withServersOfCredentials } from '../kubernetes/credential-servers.ts';
+import { type ClusterReviews, createOnlineReviews } from '../kubernetes/online-reviews.ts';
 import { isLegacyServiceAccountToken, readKubernetesIdentity } from '../kubernetes/service-account.ts';
 import type { Log } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -17,6 +21,7 @@ import type { AppStores } from './stores.ts';
 export type Verification = AsyncDisposable & {
   readonly ports: VerificationPorts<Client>;
   readonly issuerKeys: CachedIssuerKeys;
+  readonly onlineReviews: ClusterReviews;
 };
 
 /** Issuers that one line names at most. */
@@ -62,17 +67,44 @@ export function createVerification(
       faulted: (issuerId, error) => observer?.log.error({ trusted_issuer_id: issuerId, error }, 'fault'),
     },
   });
+  const onlineReviews = createOnlineReviews({
+    postJson: createApiServerPost({ privateNetworks: config.privateNetworks }),
+    credentials: createApiServerCredentials(credentialsInFolder(config.kubernetesCredentials)),
+    clock,
+    stopwatch: systemStopwatch,
+    observer: {
+      reviewed({ issuer, outcome, detail, seconds, isNews }) {
+        observer?.metrics.reviewed(issuer.id, outcome, seconds);
+        if (!isNews) return;
+        const facts = { trusted_issuer_id: issuer.id, name: issuer.name, outcome, detail };
+        if (detail === null) observer?.log.info(facts, 'cluster answers again');
+        else observer?.log.error(facts, 'cluster can not be asked about tokens');
+      },
+      breakerMoved(issuer, state) {
+        observer?.log.warn({ trusted_issuer_id: issuer.id, name: issuer.name, state }, 'review breaker');
+      },
+    },
+  });
+  observer?.metrics.exposeReviews((maxClusters) => onlineReviews.figures(maxClusters).clusters);
   observer?.metrics.exposeKeySets((maxIssuers) => issuerKeys.figures(maxIssuers));
   return {
     issuerKeys,
+    onlineReviews,
     ports: {
       ...trust,
       issuerKeys,
+      onlineReviews: withServersOfCredentials(onlineReviews, {
+        folder: config.kubernetesCredentials,
+        inClusterApiServers: config.inClusterApiServers,
+      }),
       denyList: stores.denyList,
       clients: stores.clients,
       replayStore: stores.replayStore,
       platformRules: { isLegacyServiceAccountToken, readKubernetesIdentity },
     },
-    [Symbol.asyncDispose]: () => issuerKeys.close(),
+    async [Symbol.asyncDispose]() {
+      onlineReviews.close();
+      await issuerKeys.close();
+    },
   };
 }

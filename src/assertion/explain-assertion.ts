@@ -77,6 +77,8 @@ function describePassed(step: VerificationStep, facts: AssertionFacts): string {
       return 'not on the deny list';
     case 'binding':
       return `bound to client ${JSON.stringify(facts.clientId)}`;
+    case 'review':
+      return 'its cluster says that the token is good, for us and for this workload';
     case 'replay':
       return trustedIssuer?.assertionUse === 'once' ? 'not used yet' : 'may be used until it expires';
   }

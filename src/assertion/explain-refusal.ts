@@ -176,6 +176,15 @@ export function explainRefusal(refusal: AssertionRefusal): RefusalExplanation {
         `claim ${quote(refusal.claim)}: a value of ${quote(refusal.template)} is not in the assertion`,
         "Correct the binding's token_claims, or require the pod or node that it names.",
       );
+    case 'review_denied':
+      return say(refusal.detail, 'The pod, its account or its node may be gone; the token may be older than them.');
+    case 'review_mismatch':
+      return say(
+        `the token says ${refusal.claim} is ${quote(refusal.claimed)}, its cluster says ${quote(refusal.reviewed)}`,
+        'Check kubernetes_api_server_url: it may be the API server of another cluster.',
+      );
+    case 'review_unavailable':
+      return say(refusal.detail, 'See how the cluster is asked: review { … } of the trusted issuer.');
     case 'replayed':
       return say(
         `first used at ${instant(refusal.firstUsedAt)} by request ${refusal.firstRequestId}`,

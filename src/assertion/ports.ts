@@ -84,6 +84,32 @@ export type ReplayStore = {
   purge(now: number, limit: number): Promise<number>;
 };
 
+/** What a cluster says about one of its tokens (TokenReview, authentication.k8s.io/v1). */
+export type ReviewVerdict =
+  | {
+      /** Authenticated, and our audience is in the answer. Whom it names is compared with the claims by the rules. */
+      readonly kind: 'authenticated';
+      readonly username: string;
+      /** Of the ServiceAccount; null where the answer has none. */
+      readonly uid: string | null;
+      readonly podUid: string | null;
+      readonly nodeName: string | null;
+      /** `authentication.kubernetes.io/credential-id`; null before Kubernetes 1.30. */
+      readonly credentialId: string | null;
+    }
+  /** The cluster's answer is no, or an answer that is not a yes. */
+  | { readonly kind: 'denied'; readonly detail: string }
+  /** The cluster could not be asked: its fault or ours, never the caller's. */
+  | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterSeconds: number };
+
+export type OnlineReviews = {
+  /**
+   * Asks the API server of the issuer's row, and no other, about this assertion. Never rejects for anything that the
+   * other side does. `assertion` goes nowhere else, and into no text.
+   */
+  review(issuer: TrustedIssuer, assertion: string): Promise<ReviewVerdict>;
+};
+
 /** As much of the clients as the decision needs; `issuance/` has the whole of them. */
 export type BoundClients<C extends BoundClient> = {
   findById(id: string): Promise<C | null>;

@@ -77,6 +77,15 @@ export type AssertionRefusal =
   | { readonly reason: 'client_disabled'; readonly clientId: string }
   | { readonly reason: 'organization_mismatch'; readonly clientId: string }
   | { readonly reason: 'token_claim_unresolved'; readonly claim: string; readonly template: string }
+  // 6. online review
+  | { readonly reason: 'review_denied'; readonly detail: string }
+  | {
+      readonly reason: 'review_mismatch';
+      readonly claim: string;
+      readonly claimed: string;
+      readonly reviewed: string;
+    }
+  | { readonly reason: 'review_unavailable'; readonly detail: string; readonly retryAfterSeconds: number }
   // 7. replay
   | { readonly reason: 'replayed'; readonly firstUsedAt: number; readonly firstRequestId: string };
 

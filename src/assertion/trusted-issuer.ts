@@ -51,6 +51,16 @@ export type TrustedIssuer = {
   /** Ceiling of `exp` - `iat`, in seconds. */
   readonly maxTokenLifetimeSeconds: number;
   readonly assertionUse: AssertionUse;
+  /** Whether the cluster itself is asked about each token, after the signature has been checked. */
+  readonly enableTokenReview: boolean;
+  /** Where it is asked; null where it is not. */
+  readonly kubernetesApiServerUrl: string | null;
+  /** PEM certificates that replace the system's roots for it. */
+  readonly kubernetesApiServerCaPem: string | null;
+  /** Name of the operator's credential for it; null: the own pod's token. */
+  readonly kubernetesApiServerCredential: string | null;
+  /** Asked for instead of `expectedAud`. */
+  readonly tokenReviewAudience: string | null;
   readonly requirePod: boolean;
   readonly requireNode: boolean;
   readonly organizationId: string | null;

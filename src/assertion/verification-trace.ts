@@ -17,6 +17,7 @@ export const VERIFICATION_STEPS = [
   'platform_claims',
   'deny_list',
   'binding',
+  'review',
   'replay',
 ] as const;
 export type VerificationStep = (typeof VERIFICATION_STEPS)[number];
@@ -33,6 +34,8 @@ export type AssertionFacts = {
   jti?: string | null;
   exp?: number;
   kubernetes?: KubernetesIdentity | null;
+  /** The cluster's name of the token, from its review. */
+  credentialId?: string;
   /** The keys are the last good ones: newer ones cannot be had. */
   staleKeys?: boolean;
   clientId?: string;

@@ -12,11 +12,13 @@ import { denialInForce, membersOf } from './deny-list.ts';
 import { isSignatureValid } from './jws-algorithm.ts';
 import { selectKeys } from './key-selection.ts';
 import type { VerificationKey } from './key-set.ts';
+import { isReviewed, isReviewedOnly, reviewAssertion } from './online-review.ts';
 import type {
   BoundClients,
   DenyList,
   IssuerKeys,
   KeySetLookup,
+  OnlineReviews,
   PlatformRules,
   ReplayStore,
   TrustedIssuers,
@@ -36,6 +38,7 @@ export type VerificationPorts<C extends BoundClient> = {
   readonly workloadBindings: WorkloadBindings;
   readonly clients: BoundClients<C>;
   readonly replayStore: ReplayStore;
+  readonly onlineReviews: OnlineReviews;
   readonly platformRules: PlatformRules;
 };
 
@@ -100,14 +103,17 @@ export async function verifyAssertion<C extends BoundClient, G, D>(
   if (!jti.ok) return refused(jti.error);
   trace.note({ subject: subject.value, jti: jti.value, exp: times.value.exp });
 
-  // 4. The key, within this issuer's set only, and the signature. From here on the claims are the issuer's word.
-  trace.begin('key');
-  const keys = await findKeys(ports.issuerKeys, issuer.value, parsed.value);
-  if (!keys.ok) return refused(keys.error);
-  trace.note({ staleKeys: keys.value.stale });
-  trace.begin('signature');
-  const signature = checkSignature(parsed.value, keys.value.candidates);
-  if (!signature.ok) return refused(signature.error);
+  // 4. The key, within this issuer's set only, and the signature. From here on the claims are the issuer's word; where
+  // only the cluster itself can say so, they are the sender's until step 6, and nothing before it answers otherwise.
+  if (!isReviewedOnly(issuer.value)) {
+    trace.begin('key');
+    const keys = await findKeys(ports.issuerKeys, issuer.value, parsed.value);
+    if (!keys.ok) return refused(keys.error);
+    trace.note({ staleKeys: keys.value.stale });
+    trace.begin('signature');
+    const signature = checkSignature(parsed.value, keys.value.candidates);
+    if (!signature.ok) return refused(signature.error);
+  }
 
   // 5. What the platform says about the workload, the deny list, and the bindings: who may it act as?
   trace.begin('platform_claims');
@@ -135,7 +141,15 @@ export async function verifyAssertion<C extends BoundClient, G, D>(
   if (!tokenClaims.ok) return refused(tokenClaims.error);
   const workload: VerifiedWorkload<C> = { ...assertion, ...pair.value, tokenClaims: tokenClaims.value };
 
-  // 6. What it asks for, decided before the claim: a misspelt scope must not cost a workload its only assertion.
+  // 6. The cluster's own word, where it is asked for: after everything that is free, so that a stranger can't make us
+  // call a cluster with rubbish, and before the claim, so that a cluster that is down does not burn a good assertion.
+  if (isReviewed(issuer.value)) {
+    trace.begin('review');
+    const review = await reviewAssertion(ports.onlineReviews, assertion, presented.assertion);
+    if (review.credentialId !== null) trace.note({ credentialId: review.credentialId });
+    if (review.refusal !== null) return refused(review.refusal);
+  }
+  // What it asks for, decided before the claim: a misspelt scope must not cost a workload its only assertion.
   const granted = authorize(workload);
 
   // 7. Single use, last: nothing before it can fail any more, and a loser of the race gets nothing.

@@ -1,4 +1,4 @@
-/** One YAML document: its value, and the line on which each part of it stands. The only file that knows js-yaml. */
+/** One YAML document: its value, and the line on which each part of it stands. */
 import { EVENT_ID, type Event, getScalarValue, load, parseEvents, YAMLException } from 'js-yaml';
 import { err, ok, type Result } from '../result.ts';
 

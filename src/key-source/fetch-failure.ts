@@ -37,8 +37,39 @@ export type FetchFailure =
   | { readonly code: 'encoding_unsupported' }
   | { readonly code: 'not_json'; readonly problem: 'not UTF-8' | 'not JSON'; readonly mediaType: string | null };
 
+/** What the settings are called that mend a failure. */
+export type MendingSettings = { readonly caPem: string; readonly url: string };
+
+const KEY_SOURCE_SETTINGS: MendingSettings = { caPem: 'ca_pem', url: 'a jwks_url or discovery_url' };
+/** For calls of a cluster's API server. */
+export const API_SERVER_SETTINGS: MendingSettings = {
+  caPem: 'kubernetes_api_server_ca_pem',
+  url: 'a kubernetes_api_server_url',
+};
+
+/** The failure of a fetch that ended at this stage with this error of Node. */
+export function failureAt(stage: FetchStage, host: string, cause: string): FetchFailure {
+  switch (stage) {
+    case 'name resolution':
+      return { code: 'dns_failed', host, cause };
+    case 'connecting':
+      return { code: 'connect_failed', host, cause };
+    case 'TLS handshake':
+      return { code: 'tls_failed', host, cause };
+    case 'waiting for the answer':
+    case 'reading':
+      return { code: 'answer_broken', cause };
+  }
+}
+
+/** Node's error code (`ECONNREFUSED`, `ERR_TLS_CERT_ALTNAME_INVALID`, …); messages may quote what the peer sent. */
+export function errorCode(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}
+
 /** One sentence for the admin, without the URL: who calls names that. */
-export function describeFetchFailure(failure: FetchFailure): string {
+export function describeFetchFailure(failure: FetchFailure, settings = KEY_SOURCE_SETTINGS): string {
   switch (failure.code) {
     case 'url_invalid':
       return 'not an absolute URL';
@@ -55,9 +86,9 @@ export function describeFetchFailure(failure: FetchFailure): string {
     case 'connect_failed':
       return `no connection to ${failure.host} (${failure.cause})`;
     case 'ca_pem_invalid':
-      return 'ca_pem holds no readable certificate';
+      return `${settings.caPem} holds no readable certificate`;
     case 'tls_failed':
-      return `TLS with ${failure.host} failed (${failure.cause})${tlsHint(failure.cause)}`;
+      return `TLS with ${failure.host} failed (${failure.cause})${tlsHint(failure.cause, settings)}`;
     case 'answer_broken':
       return `the answer broke off or is not HTTP (${failure.cause})`;
     case 'timeout':
@@ -96,11 +127,13 @@ function remedySentence(remedy: RefusalRemedy): string {
   }
 }
 
-function tlsHint(cause: string): string {
+function tlsHint(cause: string, settings: MendingSettings): string {
   if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    return ': the certificate is for other names, give a jwks_url or discovery_url with one of those';
+    return `: the certificate is for other names, give ${settings.url} with one of those`;
   }
-  return UNKNOWN_AUTHORITY.has(cause) ? ': unknown certificate authority, put its certificate in ca_pem' : '';
+  return UNKNOWN_AUTHORITY.has(cause)
+    ? `: unknown certificate authority, put its certificate in ${settings.caPem}`
+    : '';
 }
 
 const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([

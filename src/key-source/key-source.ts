@@ -87,8 +87,9 @@ export async function loadIssuerKeys(
       return issuer.keySourceType === 'oidc_discovery'
         ? discover(issuer, get)
         : failed('key_source_incomplete', 'no address of a key set is stored (jwks_url)');
-    case 'spiffe_bundle_endpoint':
     case 'token_review':
+      return failed('key_source_unsupported', 'there are no keys: the cluster is asked about each token');
+    case 'spiffe_bundle_endpoint':
       return failed('key_source_unsupported', `key source type ${issuer.keySourceType} is not supported`);
   }
 }

@@ -22,6 +22,9 @@ export type Decision =
   | { readonly kind: 'denied'; readonly denial: GrantRefusal }
   | { readonly kind: 'malformed'; readonly error: OAuthError };
 
+/** Refusals that say nothing about the caller. */
+const UNAVAILABLE: readonly string[] = ['keys_unavailable', 'review_unavailable'];
+
 /** Longest piece of a stranger's text that is kept. */
 const MAX_TEXT_LENGTH = 1024;
 
@@ -68,7 +71,7 @@ export function reasonOf(decision: Decision): string | null {
 
 function outcomeOf(decision: Decision): AuditOutcome {
   if (decision.kind === 'accepted') return 'accepted';
-  return decision.kind === 'refused' && decision.refusal.reason === 'keys_unavailable' ? 'unavailable' : 'refused';
+  return decision.kind === 'refused' && UNAVAILABLE.includes(decision.refusal.reason) ? 'unavailable' : 'refused';
 }
 
 function presentedClient(decision: Decision): string | null {
@@ -78,12 +81,14 @@ function presentedClient(decision: Decision): string | null {
 }
 
 function evidenceOf(facts: AssertionFacts): Record<string, unknown> {
-  const { iss, alg, kid, jti, exp, assertionDigest, staleKeys, kubernetes, bindingId } = facts;
+  const { iss, alg, kid, jti, exp, assertionDigest, staleKeys, kubernetes, bindingId, credentialId } = facts;
   return {
     ...(iss !== undefined && { iss: bounded(iss) }),
     ...(alg !== undefined && { alg }),
     ...(kid !== undefined && { kid }),
     ...(jti !== undefined && { jti: jti ?? 'absent' }),
+    // As the cluster names the token, else as it names itself.
+    ...(jti !== undefined && { credential_id: bounded(credentialId ?? jti ?? 'absent') }),
     ...(exp !== undefined && { exp }),
     ...(assertionDigest !== undefined && { assertion_sha256: assertionDigest.slice(0, 16) }),
     ...(staleKeys && { stale_keys: true }),

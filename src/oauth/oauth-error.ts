@@ -68,6 +68,7 @@ export function fromAuthenticationRefusal(
 ): OAuthError {
   switch (refusal.reason) {
     case 'keys_unavailable':
+    case 'review_unavailable':
       return temporarilyUnavailable(refusal.retryAfterSeconds);
     case 'no_client_authentication':
     case 'authorization_header_invalid':
@@ -113,6 +114,8 @@ export function fromAuthenticationRefusal(
     case 'client_disabled':
     case 'organization_mismatch':
     case 'token_claim_unresolved':
+    case 'review_denied':
+    case 'review_mismatch':
     case 'replayed':
       return clientAuthenticationFailed(usedAuthorizationHeader);
   }

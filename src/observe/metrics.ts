@@ -13,6 +13,7 @@ import {
   Registry,
 } from 'prom-client';
 import { exposeKeySets, type KeySetSource } from './key-set-metrics.ts';
+import { exposeReviews, type ReviewSource } from './review-metrics.ts';
 import { askPrimary, type Figures } from './worker-metrics.ts';
 
 /** Rows named in labels at most; those beyond share the label `other`, so that 10,000 issuers cost no memory. */
@@ -38,6 +39,10 @@ export type Metrics = DecisionMetrics & {
   staleKeysUsed(): void;
   /** How the keys of all issuers stand, to be asked at each scrape; once at most, by a process that has them. */
   exposeKeySets(source: KeySetSource): void;
+  /** By trusted issuer id; `outcome` is from a fixed list. */
+  reviewed(issuerId: string, outcome: string, seconds: number): void;
+  /** Adds the state of each cluster that is asked about tokens; called once. */
+  exposeReviews(source: ReviewSource): void;
   replayPurged(rows: number): void;
   /** The declarative file was read at `now`, in seconds since the epoch. */
   declarationRead(outcome: 'applied' | 'refused', now: number): void;
@@ -80,6 +85,18 @@ export function createMetrics(): Metrics {
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5],
     registers,
   });
+  const reviews = new Counter({
+    name: 'countersign_token_reviews',
+    help: "Questions to trusted issuers' clusters about tokens",
+    labelNames: ['issuer', 'outcome'],
+    registers,
+  });
+  const reviewDuration = new Histogram({
+    name: 'countersign_token_review_duration_seconds',
+    help: 'Duration of questions to clusters about tokens, the wait for a turn included',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3],
+    registers,
+  });
   const stale = new Counter({
     name: 'countersign_stale_keys_used',
     help: 'Verifications with a key set that could not be refreshed',
@@ -105,6 +122,7 @@ export function createMetrics(): Metrics {
   const issuers = new BoundedLabels();
   const clients = new BoundedLabels();
   const fetched = new BoundedLabels();
+  const reviewedIssuers = new BoundedLabels();
   return {
     decided({ action, outcome, reason, issuer, client }, seconds) {
       const labels = { issuer: issuers.of(issuer), client: clients.of(client) };
@@ -117,6 +135,11 @@ export function createMetrics(): Metrics {
     },
     staleKeysUsed: () => stale.inc(),
     exposeKeySets: (source) => exposeKeySets(registry, source),
+    reviewed(issuerId, outcome, seconds) {
+      reviews.inc({ issuer: reviewedIssuers.of(issuerId), outcome });
+      reviewDuration.observe(seconds);
+    },
+    exposeReviews: (source) => exposeReviews(registry, source),
     replayPurged: (rows) => purged.inc(rows),
     declarationRead(outcome, now) {
       declarationRefused.set(outcome === 'refused' ? 1 : 0);

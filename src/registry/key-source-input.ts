@@ -30,6 +30,7 @@ const FIELDS_OF: Readonly<Partial<Record<KeySourceType, readonly KeySourceField[
   oidc_discovery: ['discovery_url', 'jwks_url'],
   static_jwks_url: ['jwks_url'],
   static_jwks: ['jwks'],
+  token_review: [],
 };
 
 /** Everything that is wrong with the key source. */
@@ -96,7 +97,8 @@ function fetchUrlProblem(text: string, allowPrivate: boolean): string | null {
   return text.includes('#') ? 'must not have a fragment' : null;
 }
 
-function caPemProblem(pem: string): string | null {
+/** Why PEM certificates can't be used; null when they can. */
+export function caPemProblem(pem: string): string | null {
   const blocks = pem.match(CERTIFICATE) ?? [];
   if (pem.replace(CERTIFICATE, '').includes('-----BEGIN')) return 'must hold PEM certificates and nothing else';
   if (blocks.length === 0) return 'must hold at least one PEM certificate';

@@ -59,6 +59,9 @@ export const trustedIssuerFields = z.strictObject({
   is_active: flag(true),
   enable_token_review: flag(false),
   kubernetes_api_server_url: optionalText(MAX_URL_LENGTH),
+  kubernetes_api_server_ca_pem: optionalText(MAX_CA_PEM_LENGTH, 'many lines'),
+  kubernetes_api_server_credential: optionalText(63),
+  token_review_audience: optionalText(MAX_URL_LENGTH),
   spiffe_refresh_hint_seconds: z.number('must be a whole number').default(0),
 });
 

@@ -6,11 +6,12 @@ import type { IssuerType, KeySourceType } from '../assertion/trusted-issuer.ts';
 import { LEGACY_ISSUER } from '../kubernetes/service-account.ts';
 import { expectedAudienceProblem } from './expected-audience.ts';
 import { type InputProblem, problem } from './input-problem.ts';
+import { onlineReviewProblems } from './online-review-input.ts';
 import { subjectProblem } from './subject-input.ts';
 import type { ReadableTrustedIssuer } from './trusted-issuer-fields.ts';
 
 const UNSUPPORTED_ISSUER_TYPES: readonly IssuerType[] = ['spiffe_jwt', 'host'];
-const UNSUPPORTED_KEY_SOURCE_TYPES: readonly KeySourceType[] = ['spiffe_bundle_endpoint', 'token_review'];
+const UNSUPPORTED_KEY_SOURCE_TYPES: readonly KeySourceType[] = ['spiffe_bundle_endpoint'];
 const NOT_SUPPORTED = 'is not supported by this version';
 
 /** TokenRequest makes no tokens that live shorter (pkg/apis/authentication/validation). */
@@ -23,6 +24,7 @@ export function issuerRuleProblems(fields: ReadableTrustedIssuer, ownIssuer: str
     ...issuerStringProblems(fields, ownIssuer),
     ...audienceProblems(fields, ownIssuer),
     ...typeProblems(fields),
+    ...onlineReviewProblems(fields),
     ...subjectProblems(fields),
   ];
 }
@@ -34,12 +36,8 @@ function unsupportedProblems(fields: ReadableTrustedIssuer): readonly InputProbl
     problems.push(problem(`${issuerType} ${NOT_SUPPORTED}; use kubernetes_sa, oidc or cloud_oidc`, 'issuer_type'));
   }
   if (keySourceType !== undefined && UNSUPPORTED_KEY_SOURCE_TYPES.includes(keySourceType)) {
-    const others = 'use oidc_discovery, static_jwks_url or static_jwks';
+    const others = 'use oidc_discovery, static_jwks_url, static_jwks or token_review';
     problems.push(problem(`${keySourceType} ${NOT_SUPPORTED}; ${others}`, 'key_source_type'));
-  }
-  if (fields.enable_token_review === true) problems.push(problem(NOT_SUPPORTED, 'enable_token_review'));
-  if ((fields.kubernetes_api_server_url ?? null) !== null) {
-    problems.push(problem(`${NOT_SUPPORTED}; it belongs to enable_token_review`, 'kubernetes_api_server_url'));
   }
   if ((fields.spiffe_refresh_hint_seconds ?? 0) !== 0) {
     const why = 'it belongs to key_source_type spiffe_bundle_endpoint';

@@ -101,7 +101,9 @@ export function shownFields(fields: RowFields): RowFields {
 function shown(name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value;
   if (name === 'jwks') return { kids: kidsOf(value) };
-  return name === 'ca_pem' ? { sha256_fingerprint: new X509Certificate(value).fingerprint256 } : value;
+  return name === 'ca_pem' || name === 'kubernetes_api_server_ca_pem'
+    ? { sha256_fingerprint: new X509Certificate(value).fingerprint256 }
+    : value;
 }
 
 function bounded(text: string | null | undefined): string | null {

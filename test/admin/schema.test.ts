@@ -26,6 +26,7 @@ beforeAll(async () => {
     explainAssertion: unused,
     checkTrustedIssuer: unused,
     keyState: () => null,
+    reviewState: () => null,
     listSigningKeys: unused,
     rotateSigningKey: unused,
   });

@@ -8,7 +8,6 @@ type Case = { readonly id: string; readonly title: string; readonly theme: strin
 
 /** Themes of features that are not there yet. */
 const LATER_THEMES: Readonly<Record<string, string>> = {
-  tokenreview: 'online review of a token by its cluster (enable_token_review) is refused as not supported',
   spiffe: 'issuer_type spiffe_jwt and SPIFFE bundle endpoints are refused as not supported',
 };
 

@@ -297,18 +297,6 @@ describe('FET-04: FET-05: credentials for the hosts that someone else names', ()
       expect(refused.message).toContain(field);
     },
   );
-
-  it('FET-05: a row can’t name an API server for reviews either, since this version does none', async () => {
-    const refused = await refusedIssuer(server, {
-      issuer_url: 'https://attacker.example.com',
-      key_source_type: 'static_jwks_url',
-      jwks_url: 'https://attacker.example.com/jwks',
-      enable_token_review: true,
-      kubernetes_api_server_url: 'https://attacker.example.com',
-    });
-    expect(refused).toMatchObject({ code: 'INVALID_ARGUMENT' });
-    expect(refused.message).toContain('enable_token_review: is not supported by this version');
-  });
 });
 
 describe('FET-07: https discovery announces an http jwks_uri', () => {

@@ -284,8 +284,6 @@ describe('defaults', () => {
       algorithms: 'by type',
       require_kid: 'by type',
       discovery_url: 'below the issuer',
-      enable_token_review: false,
-      kubernetes_api_server_url: null,
       spiffe_refresh_hint_seconds: null,
     };
     expectDefaults('Trusted issuer', actual, Object.keys(required));
@@ -409,7 +407,10 @@ describe('lists of names', () => {
   });
 
   it('has every figure of ours', () => {
-    const sources = ['src/observe/metrics.ts', 'src/observe/key-set-metrics.ts'].map(readText).join('\n');
+    const sources = ['metrics', 'key-set-metrics', 'review-metrics']
+      .map((name) => `src/observe/${name}.ts`)
+      .map(readText)
+      .join('\n');
     const figures = [...sources.matchAll(/(new Counter\(\{\s*name: )?'(countersign_[a-z_]+)'/g)];
     const expected = figures.map(([, isCounter, name]) => (isCounter === undefined ? name : `${name}_total`));
     expect(expected.length).toBeGreaterThan(20);

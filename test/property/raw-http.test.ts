@@ -18,6 +18,8 @@ beforeAll(async () => {
     adminSecret: null,
     declarativeFile: null,
     privateNetworks: [],
+    kubernetesCredentials: null,
+    inClusterApiServers: [],
     keyFile: null,
     workers: 1,
     logLevel: 'silent',
