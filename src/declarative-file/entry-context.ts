@@ -39,9 +39,16 @@ export function addProblems(
   rename: (path: readonly string[]) => readonly string[] = (path) => path,
 ): void {
   // One thing wrong with a field is enough: a rule of the file has often said it more plainly.
-  const known = new Set(context.problems.map((problem) => JSON.stringify(problem.place)));
+  const known = new Set(problemsBelow(context, place).map((problem) => JSON.stringify(problem.place)));
   const placed = problems.map(({ path, message }) => ({ place: below(place, ...rename(path)), message }));
   context.problems.push(...placed.filter((problem) => !known.has(JSON.stringify(problem.place))));
+}
+
+/** The problems of the entry that is being read: the last ones, however many other entries have some. */
+function problemsBelow({ problems }: EntryContext, { document, path }: Place): readonly DeclarationProblem[] {
+  const isBelow = ({ place }: DeclarationProblem) =>
+    place.document === document && path.every((name, index) => place.path[index] === name);
+  return problems.slice(problems.findLastIndex((problem) => !isBelow(problem)) + 1);
 }
 
 /** Members that are not given: absent, null or an empty text. */
