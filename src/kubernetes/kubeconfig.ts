@@ -32,6 +32,24 @@ const UNSUPPORTED = [
  * on after the file's name, and quotes no value but names.
  */
 export function readKubeconfig(text: string, contextName: string | null): Result<KubeconfigUser, string> {
+  const read = readContext(text, contextName);
+  if (!read.ok) return read;
+  const { name, context, document } = read.value;
+  const user = typeof context.user === 'string' ? namedEntry(document.users, context.user, 'user') : null;
+  if (user === null) return err(`has no user for context ${JSON.stringify(name)}`);
+  return readUser(user, clusterOf(read.value), JSON.stringify(context.user));
+}
+
+/** The server of the current context's cluster; null where the text is no kubeconfig or names none. */
+export function kubeconfigServer(text: string): string | null {
+  const read = readContext(text, null);
+  const server = read.ok ? clusterOf(read.value)?.server : null;
+  return typeof server === 'string' ? server : null;
+}
+
+type KubeconfigContext = { readonly document: Entry; readonly name: string; readonly context: Entry };
+
+function readContext(text: string, contextName: string | null): Result<KubeconfigContext, string> {
   let document: unknown;
   try {
     document = load(text, { maxAliases: 0 });
@@ -43,31 +61,14 @@ export function readKubeconfig(text: string, contextName: string | null): Result
   if (!isObject(document) || (document.kind ?? 'Config') !== 'Config' || !Array.isArray(document.users)) {
     return err('is neither a token nor a kubeconfig');
   }
-  const wanted = contextName ?? document['current-context'];
-  if (typeof wanted !== 'string' || wanted === '') return err('has no current-context');
-  const context = namedEntry(document.contexts, wanted, 'context');
-  if (context === null) return err(`has no context ${JSON.stringify(wanted)}`);
-  const user = typeof context.user === 'string' ? namedEntry(document.users, context.user, 'user') : null;
-  if (user === null) return err(`has no user for context ${JSON.stringify(wanted)}`);
-  const cluster =
-    typeof context.cluster === 'string' ? namedEntry(document.clusters, context.cluster, 'cluster') : null;
-  return readUser(user, cluster, JSON.stringify(context.user));
+  const name = contextName ?? document['current-context'];
+  if (typeof name !== 'string' || name === '') return err('has no current-context');
+  const context = namedEntry(document.contexts, name, 'context');
+  return context === null ? err(`has no context ${JSON.stringify(name)}`) : ok({ document, name, context });
 }
 
-/** The server of the current context's cluster; null where the text is no kubeconfig or names none. */
-export function kubeconfigServer(text: string): string | null {
-  let document: unknown;
-  try {
-    document = load(text, { maxAliases: 0 });
-  } catch (error) {
-    if (error instanceof YAMLException) return null;
-    throw error;
-  }
-  const name = isObject(document) ? document['current-context'] : null;
-  if (!isObject(document) || typeof name !== 'string') return null;
-  const cluster = namedEntry(document.contexts, name, 'context')?.cluster;
-  const server = typeof cluster === 'string' ? namedEntry(document.clusters, cluster, 'cluster')?.server : null;
-  return typeof server === 'string' ? server : null;
+function clusterOf({ document, context }: KubeconfigContext): Entry | null {
+  return typeof context.cluster === 'string' ? namedEntry(document.clusters, context.cluster, 'cluster') : null;
 }
 
 function readUser(user: Entry, cluster: Entry | null, name: string): Result<KubeconfigUser, string> {
