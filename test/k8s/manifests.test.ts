@@ -6,6 +6,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { withWorkerFlags } from '../../src/command-line/worker-flags.ts';
 import { readConfig, SETTINGS } from '../../src/config.ts';
+import { NOBODY, UNPRIVILEGED } from './unprivileged.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
@@ -125,18 +126,8 @@ describe.each([
   ['the worker', worker],
 ])('%s', (_who, { deployment, pod, container }) => {
   it('runs as nobody, on a read-only file system, without any privilege', () => {
-    expect(pod.securityContext).toMatchObject({
-      runAsNonRoot: true,
-      runAsUser: 10001,
-      runAsGroup: 10001,
-      seccompProfile: { type: 'RuntimeDefault' },
-    });
-    expect(container.securityContext).toEqual({
-      allowPrivilegeEscalation: false,
-      privileged: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    });
+    expect(pod.securityContext).toMatchObject(NOBODY);
+    expect(container.securityContext).toEqual(UNPRIVILEGED);
   });
 
   it('has no API server token and no service links', () => {

@@ -14,6 +14,7 @@ import { type GivenParameters, RUNNER_PARAMETERS } from '../../src/manifests/run
 import { readWorkerConfig } from '../../src/worker-config.ts';
 import { readPolicies } from './admission-evaluator.ts';
 import { ALL_CHANGED, parametersOf } from './runner-parameters.ts';
+import { NOBODY, UNPRIVILEGED } from './unprivileged.ts';
 
 const SHIPPED = new URL('../../k8s/runner/', import.meta.url);
 /** A TokenRequest with less is refused. */
@@ -148,18 +149,8 @@ describe.each([
   });
 
   it('run it as nobody, on a read-only file system, without any privilege', () => {
-    expect(pod.securityContext).toEqual({
-      runAsNonRoot: true,
-      runAsUser: 10001,
-      runAsGroup: 10001,
-      seccompProfile: { type: 'RuntimeDefault' },
-    });
-    expect(container.securityContext).toEqual({
-      allowPrivilegeEscalation: false,
-      privileged: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    });
+    expect(pod.securityContext).toEqual(NOBODY);
+    expect(container.securityContext).toEqual(UNPRIVILEGED);
   });
 
   it('select the pods by the labels that they have', () => {
