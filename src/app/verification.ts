@@ -1,5 +1,4 @@
 /** Wires the trust decision: stores, keys of trusted issuers, platform rules, and clients that vouch for themselves. */
-
 import type { VerificationPorts } from '../assertion/verify-assertion.ts';
 import type { Clock } from '../clock.ts';
 import { systemStopwatch } from '../clock.ts';

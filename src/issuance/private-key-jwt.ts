@@ -4,7 +4,6 @@
  * with other policy values: our issuer as the only audience, five minutes at most, always single use, `iss` = `sub` =
  * the client_id.
  */
-
 import { createHash } from 'node:crypto';
 import { DEFAULT_ALGORITHMS } from '../assertion/jws-algorithm.ts';
 import type { TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';

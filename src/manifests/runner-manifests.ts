@@ -1,5 +1,4 @@
 /** The runner's manifests as files of a kustomize base, and as one stream of documents for kubectl. */
-
 import type { RunnerParameters } from './runner-parameters.ts';
 import { runnerPoliciesYaml } from './runner-policies.ts';
 import { daemonSetYaml, namespaceYaml, serviceAccountYaml } from './runner-workload.ts';

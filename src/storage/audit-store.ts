@@ -1,5 +1,4 @@
 /** The audit log at rest: `AuditLog` over `audit_logs`. Appends share transactions; nothing is ever changed. */
-
 import type { AuditFilter, AuditLog, AuditRecord } from '../observe/audit-log.ts';
 import type { Database } from './database.ts';
 import { and, count, desc, eq, gte, lt, lte, type SQL, sql } from './drizzle.ts';

@@ -1,5 +1,4 @@
 /** Clients and their secrets at rest. Rows are `Client` and `ClientSecret` as they are: the columns do the parsing. */
-
 import type { Client, ClientSecret } from '../issuance/client.ts';
 import type { Clients } from '../issuance/ports.ts';
 import type { Page, Paged } from '../registry/registry-store.ts';

@@ -3,7 +3,6 @@
  * joined by commas would split a subject that has one), closed sets of words, bytes. A value that does not parse is a
  * damaged row: a fault, never an empty list.
  */
-
 import { z } from 'zod';
 import type { ClaimValue } from '../assertion/workload-binding.ts';
 import { customType } from './drizzle.ts';

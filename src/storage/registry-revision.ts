@@ -1,5 +1,4 @@
 /** The counter that every registry write moves, in its own transaction: how processes notice each other's writes. */
-
 import type { Database } from './database.ts';
 import { eq, sql } from './drizzle.ts';
 import { registryRevision } from './schema.ts';

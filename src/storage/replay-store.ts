@@ -1,5 +1,4 @@
 /** Single use of assertions: `ReplayStore` over `replay_claims`. The unique key decides, never a look beforehand. */
-
 import type { ReplayClaim, ReplayStore } from '../assertion/ports.ts';
 import type { Database } from './database.ts';
 import { eq, sql } from './drizzle.ts';

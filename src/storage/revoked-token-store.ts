@@ -1,5 +1,4 @@
 /** The deny list of our own access tokens: `RevokedTokens` over `revoked_tokens`. */
-
 import type { RevokedTokens } from '../issuance/ports.ts';
 import type { Database } from './database.ts';
 import { eq, sql } from './drizzle.ts';

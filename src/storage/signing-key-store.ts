@@ -1,5 +1,4 @@
 /** Our signing keys at rest: `SigningKeyStore` over `signing_keys`. Private parts leave this file unsealed, once. */
-
 import type { SigningKeyStore } from '../issuance/ports.ts';
 import type { SigningKey } from '../issuance/signing-key.ts';
 import type { Database } from './database.ts';

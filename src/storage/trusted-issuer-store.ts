@@ -2,7 +2,6 @@
  * Trusted issuers at rest. Rows are `TrustedIssuer` as they are: the columns do the parsing. The issuer strings stand
  * in `issuer_urls` once more, which makes them unique and finds a row by any of them; only this file writes both.
  */
-
 import type { ActiveIssuer, TrustedIssuers } from '../assertion/ports.ts';
 import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
 import type { Page, Paged, TrustedIssuerFilter } from '../registry/registry-store.ts';

@@ -1,5 +1,4 @@
 /** Workload bindings at rest. Rows are `WorkloadBinding` as they are: the columns do the parsing. */
-
 import type { WorkloadBindings } from '../assertion/ports.ts';
 import type { WorkloadBinding } from '../assertion/workload-binding.ts';
 import type { Page, Paged, WorkloadBindingFilter } from '../registry/registry-store.ts';
