@@ -5,9 +5,13 @@ const PLAIN = /^[a-z][a-z0-9]*(?:[./:-]+[a-z0-9]+)*$/;
 /** YAML 1.1 reads these as a truth value or as nothing. */
 const WORDS: readonly string[] = ['y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null'];
 
+/** Some readers of YAML 1.1 take an exponent without a number before it for a number. */
+const EXPONENT = /^e-?[0-9]+$/;
+
 /** A string: plain where nobody could take it for anything else, otherwise in double quotes, as JSON writes it. */
 export function yamlString(text: string): string {
-  return PLAIN.test(text) && !WORDS.includes(text) ? text : JSON.stringify(text);
+  const isPlain = PLAIN.test(text) && !WORDS.includes(text) && !EXPONENT.test(text);
+  return isPlain ? text : JSON.stringify(text);
 }
 
 /** A block of lines, each moved right by `columns`. */

@@ -197,7 +197,7 @@ describe('any text at all', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 2000, examples: [['e0'], ['e-1'], ['e10.5']] },
     );
   });
 });
