@@ -132,8 +132,9 @@ describe('on one database, command by command:', () => {
   it('keys rotate --compromised withdraws the old key and signs with the new one at once', async () => {
     const [next] = keysOf((await runCommand(data, ['keys', 'rotate', '--alg', 'RS256', '--compromised'])).stdout);
     expect(next).toEqual([expect.any(String), 'RS256', 'active']);
-    const kept = keys.filter(([, alg]) => alg === 'ES256');
-    expect(keysOf((await runCommand(data, ['keys', 'list'])).stdout)).toEqual([...kept, next]);
+    const kept = keys.find(([, alg]) => alg === 'ES256');
+    // Keys of the same second are listed in the order of their ids.
+    expect(new Set(keysOf((await runCommand(data, ['keys', 'list'])).stdout))).toEqual(new Set([kept, next]));
   });
 
   it('check says that all is good', async () => {
