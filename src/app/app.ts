@@ -5,6 +5,7 @@ import { explainAssertion } from '../assertion/explain-assertion.ts';
 import { type Clock, type Stopwatch, systemClock, systemStopwatch } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { SigningKeyRing } from '../issuance/signing-key-ring.ts';
+import type { AuthenticationPorts } from '../oauth/authenticate-client.ts';
 import { handleAuthenticated } from '../oauth/authenticated-endpoint.ts';
 import type { EndpointDeps } from '../oauth/endpoint-deps.ts';
 import { createEngine } from '../oauth/engine.ts';
@@ -55,14 +56,17 @@ export async function createApp(config: Config, options: AppOptions): Promise<Ap
   const deps: EndpointDeps = {
     clock,
     stopwatch,
-    authentication: { verification: verification.ports, clients: stores.clients },
     auditLog: stores.auditLog,
     metrics,
     log,
   };
-  const token = tokenEndpoint(issuer, createEngine(issuer, signingKeys));
-  const introspect = introspectionEndpoint(issuer, signingKeys, stores);
-  const revoke = revocationEndpoint(issuer, signingKeys, stores.revokedTokens);
+  const authentication: AuthenticationPorts = { verification: verification.ports, clients: stores.clients };
+  const token = tokenEndpoint(
+    { ownIssuer: issuer, authentication, tokenStatus: stores, signingKeys },
+    createEngine(issuer, signingKeys),
+  );
+  const introspect = introspectionEndpoint(issuer, signingKeys, stores, authentication);
+  const revoke = revocationEndpoint(issuer, signingKeys, stores.revokedTokens, authentication);
   const registry = createRegistry({
     store: stores.registryStore,
     auditLog: stores.auditLog,

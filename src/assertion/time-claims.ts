@@ -4,7 +4,7 @@
  */
 import { err, ok, type Result } from '../result.ts';
 import type { AssertionRefusal } from './refusal.ts';
-import type { TrustedIssuer } from './trusted-issuer.ts';
+import { endsWithAssertion, type TrustedIssuer } from './trusted-issuer.ts';
 
 /** Leeway for clocks that differ, in seconds: what kube-apiserver itself allows (go-jose's DefaultLeeway). */
 export const CLOCK_SKEW_SECONDS = 60;
@@ -19,7 +19,7 @@ export type TimeClaims = {
 /** Checks `exp`, `nbf` and `iat` at `now` (seconds since the epoch), and the ceiling on the whole lifetime. */
 export function checkTimeClaims(
   claims: Readonly<Record<string, unknown>>,
-  issuer: Pick<TrustedIssuer, 'maxTokenLifetimeSeconds' | 'assertionUse'>,
+  issuer: Pick<TrustedIssuer, 'maxTokenLifetimeSeconds' | 'assertionUse' | 'capToAssertion'>,
   now: number,
 ): Result<TimeClaims, AssertionRefusal> {
   const exp = readNumericDate(claims, 'exp');
@@ -30,9 +30,8 @@ export function checkTimeClaims(
   if (!nbf.ok) return nbf;
   if (exp.value === null) return err({ reason: 'time_claim_missing', claim: 'exp' });
 
-  // With `until_expiry` the issued token ends with the assertion: once less than a second is left there is nothing to
-  // issue, and no leeway.
-  const end = issuer.assertionUse === 'until_expiry' ? Math.floor(exp.value) : exp.value + CLOCK_SKEW_SECONDS;
+  // Where the issued token ends with the assertion there is nothing to issue once less than a second is left: no leeway.
+  const end = endsWithAssertion(issuer) ? Math.floor(exp.value) : exp.value + CLOCK_SKEW_SECONDS;
   if (now >= end) return err({ reason: 'expired', exp: exp.value, now });
   if (nbf.value !== null && nbf.value > now + CLOCK_SKEW_SECONDS) {
     return err({ reason: 'not_yet_valid', claim: 'nbf', value: nbf.value, now });

@@ -51,6 +51,8 @@ export type TrustedIssuer = {
   /** Ceiling of `exp` - `iat`, in seconds. */
   readonly maxTokenLifetimeSeconds: number;
   readonly assertionUse: AssertionUse;
+  /** Whether tokens end with a `once` assertion to the second; they always do with `until_expiry`. */
+  readonly capToAssertion?: boolean;
   /** Whether the cluster itself is asked about each token, after the signature has been checked. */
   readonly enableTokenReview: boolean;
   /** Where it is asked; null where it is not. */
@@ -75,3 +77,11 @@ export type TrustedIssuer = {
   readonly createdAt: number;
   readonly updatedAt: number;
 };
+
+/** Whether a token must not outlive its assertion by a second. There is then no leeway on the assertion's end either. */
+export function endsWithAssertion({
+  assertionUse,
+  capToAssertion,
+}: Pick<TrustedIssuer, 'assertionUse' | 'capToAssertion'>): boolean {
+  return assertionUse === 'until_expiry' || capToAssertion === true;
+}

@@ -55,9 +55,11 @@ export type PresentedAssertion = {
 
 /**
  * What the caller of the verification decides about a workload before its assertion is used up: which scope and
- * resource it may have. A denial there leaves the assertion usable.
+ * resource it may have, and whether another proof beside this one holds. A denial there leaves the assertion usable.
  */
-export type Authorize<C extends BoundClient, G, D> = (workload: VerifiedWorkload<C>) => Result<G, D>;
+export type Authorize<C extends BoundClient, G, D> = (
+  workload: VerifiedWorkload<C>,
+) => Result<G, D> | Promise<Result<G, D>>;
 
 export type VerificationOutcome<C extends BoundClient, G, D> =
   | { readonly kind: 'accepted'; readonly workload: VerifiedWorkload<C>; readonly granted: G }
@@ -150,7 +152,7 @@ export async function verifyAssertion<C extends BoundClient, G, D>(
     if (review.refusal !== null) return refused(review.refusal);
   }
   // What it asks for, decided before the claim: a misspelt scope must not cost a workload its only assertion.
-  const granted = authorize(workload);
+  const granted = await authorize(workload);
 
   // 7. Single use, last: nothing before it can fail any more, and a loser of the race gets nothing.
   trace.begin('replay');

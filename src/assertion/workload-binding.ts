@@ -16,6 +16,8 @@ export type WorkloadBinding = {
   readonly claims: Readonly<Record<string, ClaimValue>>;
   /** Claim name to template, for the issued token. */
   readonly tokenClaims: Readonly<Record<string, string>>;
+  /** Row ids of the clients whose workloads may act for this one (RFC 8693 `act`). Nobody may where it is left out. */
+  readonly allowedActors?: readonly string[];
   readonly isActive: boolean;
   readonly managedBy: ManagedBy;
   readonly createdAt: number;

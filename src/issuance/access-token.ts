@@ -4,18 +4,9 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Client } from './client.ts';
-import type { Grant, WorkloadIdentity } from './grant.ts';
-
-export type WorkloadClaim = {
-  readonly issuer: string;
-  readonly subject: string;
-  readonly namespace?: string;
-  readonly service_account?: string;
-  readonly service_account_uid?: string;
-  readonly pod?: string;
-  readonly pod_uid?: string;
-  readonly node?: string;
-};
+import { type ActClaim, actClaim } from './delegation.ts';
+import type { Grant } from './grant.ts';
+import type { WorkloadClaim } from './workload-claim.ts';
 
 export type AccessTokenClaims = {
   readonly iss: string;
@@ -28,6 +19,8 @@ export type AccessTokenClaims = {
   readonly scope?: string;
   readonly organization_id?: string;
   readonly workload?: WorkloadClaim;
+  /** Who acts for the client (RFC 8693 §4.1). */
+  readonly act?: ActClaim;
   readonly [claim: string]: unknown;
 };
 
@@ -40,6 +33,7 @@ export const RESERVED_CLAIMS: readonly string[] = [
 /** The claims; `jti` from `newTokenId`. */
 export function accessTokenClaims(grant: Grant, ownIssuer: string, jti: string): AccessTokenClaims {
   const { client, scopes, audiences, workload } = grant;
+  const act = actClaim(grant.actors);
   const [audience = ownIssuer, ...others] = audiences;
   return {
     ...workload?.tokenClaims,
@@ -52,21 +46,8 @@ export function accessTokenClaims(grant: Grant, ownIssuer: string, jti: string):
     jti,
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     ...(client.organizationId !== null && { organization_id: client.organizationId }),
-    ...(workload !== null && { workload: workloadClaim(workload) }),
-  };
-}
-
-function workloadClaim({ issuer, subject, kubernetes }: WorkloadIdentity): WorkloadClaim {
-  return {
-    issuer,
-    subject,
-    ...(kubernetes !== null && {
-      namespace: kubernetes.namespace,
-      service_account: kubernetes.serviceAccount.name,
-      service_account_uid: kubernetes.serviceAccount.uid,
-      ...(kubernetes.pod !== null && { pod: kubernetes.pod.name, pod_uid: kubernetes.pod.uid }),
-      ...(kubernetes.node !== null && { node: kubernetes.node.name }),
-    }),
+    ...(workload !== null && { workload: workload.claim }),
+    ...(act !== undefined && { act }),
   };
 }
 

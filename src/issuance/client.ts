@@ -22,6 +22,8 @@ export type Client = {
   readonly jwks: string | null;
   /** Audiences for which this client is the protected API: it may introspect tokens meant for them. */
   readonly resourceIdentifiers: readonly string[];
+  /** Whether it may exchange access tokens of ours for others (RFC 8693). Without it none of ours is exchangeable. */
+  readonly allowAccessTokenExchange?: boolean;
   readonly isActive: boolean;
   readonly managedBy: ManagedBy;
   readonly createdAt: number;

@@ -6,10 +6,14 @@ import { createPublicKey } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { denialInForce, membersOf } from '../assertion/deny-list.ts';
 import type { DenyList, TrustedIssuers, WorkloadBindings } from '../assertion/ports.ts';
-import { type AccessTokenClaims, isTokenOfClient, type WorkloadClaim } from './access-token.ts';
+import type { TrustedIssuer } from '../assertion/trusted-issuer.ts';
+import type { WorkloadBinding } from '../assertion/workload-binding.ts';
+import { type AccessTokenClaims, isTokenOfClient } from './access-token.ts';
 import { ACCESS_TOKEN_SIGNING_ALGS, type Client } from './client.ts';
+import { actorsOf } from './delegation.ts';
 import type { Clients, RevokedTokens } from './ports.ts';
 import type { SigningKey } from './signing-key.ts';
+import type { WorkloadClaim } from './workload-claim.ts';
 
 export type TokenStatusPorts = {
   readonly clients: Clients;
@@ -55,23 +59,48 @@ export async function readOwnAccessToken(
   }
 }
 
-/** The client that a live token belongs to at `now`; null when anything has ended the token early. */
-export async function clientOfLiveToken(
+/** Whom a token stands for right now. */
+export type TokenStanding = {
+  readonly client: Client;
+  /** Null, as is the binding, for a client that spoke for itself. */
+  readonly trustedIssuer: TrustedIssuer | null;
+  readonly binding: WorkloadBinding | null;
+};
+
+/**
+ * Whom a live token stands for at `now`; null when anything has ended it early. Who acts with it must be as alive as
+ * whom it is for: a stolen actor that is cut off must not live on in the tokens of others.
+ */
+export async function standingOfToken(
   ports: TokenStatusPorts,
   claims: AccessTokenClaims,
   now: number,
-): Promise<Client | null> {
+): Promise<TokenStanding | null> {
   if (await ports.revokedTokens.isRevoked(claims.jti)) return null;
-  const client = await ports.clients.findByClientId(claims.client_id);
-  if (client === null || !client.isActive || !isTokenOfClient(claims.jti, client)) return null;
-  if (claims.workload === undefined) return client;
-  const { workload } = claims;
-  const { issuer, subject } = workload;
-  const trustedIssuer = await ports.trustedIssuers.findByIssuerUrl(issuer);
+  const standing = await standingOf(ports, claims.client_id, claims.workload ?? null, now);
+  if (standing === null || !isTokenOfClient(claims.jti, standing.client)) return null;
+  for (const { clientId, workload } of actorsOf(claims.act)) {
+    if ((await standingOf(ports, clientId, workload, now)) === null) return null;
+  }
+  return standing;
+}
+
+/** The active client, and the active binding of this workload to it. */
+async function standingOf(
+  ports: TokenStatusPorts,
+  clientId: string,
+  workload: WorkloadClaim | null,
+  now: number,
+): Promise<TokenStanding | null> {
+  const client = await ports.clients.findByClientId(clientId);
+  if (client === null || !client.isActive) return null;
+  if (workload === null) return { client, trustedIssuer: null, binding: null };
+  const trustedIssuer = await ports.trustedIssuers.findByIssuerUrl(workload.issuer);
   if (trustedIssuer === null || !trustedIssuer.isActive) return null;
   if (await isDenied(ports.denyList, trustedIssuer.id, workload, now)) return null;
-  const bindings = await ports.workloadBindings.findBySubject(trustedIssuer.id, subject);
-  return bindings.some(({ clientRowId, isActive }) => isActive && clientRowId === client.id) ? client : null;
+  const bindings = await ports.workloadBindings.findBySubject(trustedIssuer.id, workload.subject);
+  const binding = bindings.find(({ clientRowId, isActive }) => isActive && clientRowId === client.id);
+  return binding === undefined ? null : { client, trustedIssuer, binding };
 }
 
 /** Entries count for the workload that the token was issued to, as the token itself names it. */

@@ -9,6 +9,8 @@ import { type AuthenticationRefusal, invalidRequest, type OAuthError } from './o
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 export type ClientCredentials =
+  /** No client authentication; a `client_id` that was sent is an opinion, not a proof. */
+  | { readonly method: 'none'; readonly clientId: string | null }
   | { readonly method: 'assertion'; readonly assertion: string; readonly clientId: string | null }
   | {
       readonly method: 'secret';
@@ -43,7 +45,8 @@ export function readClientCredentials(
   if (secret !== null && clientId !== null) {
     return ok({ method: 'secret', clientId, secret, usedAuthorizationHeader: false });
   }
-  return refused('no_client_authentication', false);
+  // A secret that is nobody's was meant as authentication: a grant must not go through as if it had not been there.
+  return secret === null ? ok({ method: 'none', clientId }) : refused('no_client_authentication', false);
 }
 
 function readAssertion(

@@ -1,10 +1,12 @@
 /** One audit entry for one decision of an OAuth endpoint: reason and evidence for the admin, never a token. */
 import { explainRefusal } from '../assertion/explain-refusal.ts';
 import type { AssertionFacts } from '../assertion/verification-trace.ts';
+import { MAX_ACTORS } from '../issuance/delegation.ts';
 import type { GrantRefusal } from '../issuance/grant.ts';
 import type { AuditEntry, AuditOutcome } from '../observe/audit-log.ts';
 import { withoutCredentials } from '../observe/redaction.ts';
-import type { AuthenticationRefusal, OAuthError } from './oauth-error.ts';
+import { type OAuthError, PROOF_ROLES, type ProofRefusal, type ProofRole } from './oauth-error.ts';
+import type { ProofFacts } from './proof-outcome.ts';
 
 /** Where a request came from. */
 export type RequestOrigin = {
@@ -17,9 +19,14 @@ export type RequestOrigin = {
 export type DecisionAction = 'token.requested' | 'introspection.requested' | 'revocation.requested';
 
 export type Decision =
-  | { readonly kind: 'accepted'; readonly evidence: Readonly<Record<string, unknown>> }
-  | { readonly kind: 'refused'; readonly refusal: AuthenticationRefusal }
-  | { readonly kind: 'denied'; readonly denial: GrantRefusal }
+  | {
+      readonly kind: 'accepted';
+      /** The proof that decided. */
+      readonly role: ProofRole;
+      readonly evidence: Readonly<Record<string, unknown>>;
+    }
+  | { readonly kind: 'refused'; readonly role: ProofRole; readonly refusal: ProofRefusal }
+  | { readonly kind: 'denied'; readonly role: ProofRole; readonly denial: GrantRefusal }
   | { readonly kind: 'malformed'; readonly error: OAuthError };
 
 /** Refusals that say nothing about the caller. */
@@ -28,14 +35,24 @@ const UNAVAILABLE: readonly string[] = ['keys_unavailable', 'review_unavailable'
 /** Longest piece of a stranger's text that is kept. */
 const MAX_TEXT_LENGTH = 1024;
 
-/** The entry for one decision. */
+/** What is known of the proof that decided; nothing of a request that carried none. */
+export function decidingFacts(proofs: ProofFacts, decision: Decision): AssertionFacts {
+  return decision.kind === 'malformed' ? {} : (proofs.get(decision.role) ?? {});
+}
+
+/**
+ * The entry for one decision. Its columns speak of the proof that decided; further proofs of the request are in the
+ * evidence, under their roles. `described` is what the endpoint says of every request.
+ */
 export function decisionRecord(
   action: DecisionAction,
   origin: RequestOrigin,
-  facts: AssertionFacts,
+  proofs: ProofFacts,
   decision: Decision,
+  described: Readonly<Record<string, unknown>>,
 ): AuditEntry {
-  const clientId = facts.clientId ?? presentedClient(decision);
+  const facts = decidingFacts(proofs, decision);
+  const clientId = facts.clientId ?? proofs.get('client_authentication')?.clientId ?? presentedClient(decision);
   return {
     createdAt: origin.now,
     requestId: origin.requestId,
@@ -51,7 +68,12 @@ export function decisionRecord(
     clientId,
     ipAddress: origin.ipAddress,
     userAgent: bounded(origin.userAgent === null ? undefined : withoutCredentials(origin.userAgent)),
-    evidence: { ...evidenceOf(facts), ...evidenceOfDecision(decision) },
+    evidence: {
+      ...described,
+      ...evidenceOf(facts),
+      ...evidenceOfOthers(proofs, decision),
+      ...evidenceOfDecision(decision),
+    },
   };
 }
 
@@ -97,6 +119,27 @@ function evidenceOf(facts: AssertionFacts): Record<string, unknown> {
   };
 }
 
+/** Which proof the record speaks of where it is not client authentication, and what the request proved besides. */
+function evidenceOfOthers(proofs: ProofFacts, decision: Decision): Record<string, unknown> {
+  if (decision.kind === 'malformed') return {};
+  const { role } = decision;
+  const others = PROOF_ROLES.flatMap((name) => {
+    const facts = name === role ? undefined : proofs.get(name);
+    return facts === undefined ? [] : [[name, evidenceOfOther(facts)] as const];
+  });
+  return { ...(role !== 'client_authentication' && { proof: role }), ...Object.fromEntries(others) };
+}
+
+function evidenceOfOther(facts: AssertionFacts): Record<string, unknown> {
+  const { trustedIssuer, subject, clientId } = facts;
+  return {
+    ...(clientId !== undefined && { client_id: clientId }),
+    ...(trustedIssuer !== undefined && { trusted_issuer_id: trustedIssuer.id }),
+    ...(subject !== undefined && { subject: bounded(subject) }),
+    ...evidenceOf(facts),
+  };
+}
+
 function evidenceOfDecision(decision: Decision): Readonly<Record<string, unknown>> {
   switch (decision.kind) {
     case 'accepted':
@@ -106,12 +149,12 @@ function evidenceOfDecision(decision: Decision): Readonly<Record<string, unknown
     case 'malformed':
       return { detail: decision.error.description };
     case 'refused':
-      return explainAuthenticationRefusal(decision.refusal);
+      return explainProofRefusal(decision.refusal);
   }
 }
 
 /** Detail and hint of a refusal, as evidence. */
-function explainAuthenticationRefusal(refusal: AuthenticationRefusal): Readonly<Record<string, unknown>> {
+function explainProofRefusal(refusal: ProofRefusal): Readonly<Record<string, unknown>> {
   switch (refusal.reason) {
     case 'no_client_authentication':
       return { detail: 'the request has no client authentication' };
@@ -123,6 +166,12 @@ function explainAuthenticationRefusal(refusal: AuthenticationRefusal): Readonly<
       return { detail: 'no client has this client_id' };
     case 'client_secret_invalid':
       return { detail: 'the secret is not a current one of this client' };
+    case 'exchange_not_allowed':
+    case 'own_token_not_live':
+    case 'actor_not_allowed':
+      return { detail: refusal.detail };
+    case 'actor_chain_too_long':
+      return { detail: `the token would have ${refusal.actors} actors, at most ${MAX_ACTORS} are allowed` };
     default: {
       const { detail, hint } = explainRefusal(refusal);
       return { detail: detail.slice(0, MAX_TEXT_LENGTH), hint };

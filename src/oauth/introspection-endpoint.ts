@@ -3,33 +3,31 @@
  * it is meant for learns anything; everyone else, and every other token, gets the same `{"active":false}`.
  */
 
+import type { Client } from '../issuance/client.ts';
 import type { SigningKeyRing } from '../issuance/signing-key-ring.ts';
-import {
-  clientOfLiveToken,
-  mayIntrospect,
-  readOwnAccessToken,
-  type TokenStatusPorts,
-} from '../issuance/token-status.ts';
-import { err, ok } from '../result.ts';
+import { mayIntrospect, readOwnAccessToken, standingOfToken, type TokenStatusPorts } from '../issuance/token-status.ts';
+import { err, ok, type Result } from '../result.ts';
+import { type AuthenticationPorts, authenticateOnly } from './authenticate-client.ts';
 import type { Endpoint } from './authenticated-endpoint.ts';
 import { type Form, parameter } from './form-body.ts';
-import { invalidRequest } from './oauth-error.ts';
+import { invalidRequest, type OAuthError } from './oauth-error.ts';
 
 /** The introspection endpoint of one issuer identifier. */
 export function introspectionEndpoint(
   ownIssuer: string,
   signingKeys: SigningKeyRing,
   ports: TokenStatusPorts,
-): Endpoint<void> {
+  authentication: AuthenticationPorts,
+): Endpoint<string, Client> {
   return {
     action: 'introspection.requested',
-    check: requireToken,
-    authorize: () => () => ok(undefined),
-    async perform(_granted, asker, form, now) {
-      const token = parameter(form, 'token') ?? '';
+    describe: () => ({}),
+    read: readToken,
+    decide: (_token, credentials, origin) => authenticateOnly(authentication, credentials, origin),
+    async perform(asker, token, now) {
       const claims = await readOwnAccessToken(token, await signingKeys.published(), ownIssuer, now);
       const isVisible = claims !== null && mayIntrospect(asker, claims);
-      if (!isVisible || (await clientOfLiveToken(ports, claims, now)) === null) {
+      if (!isVisible || (await standingOfToken(ports, claims, now)) === null) {
         return {
           body: { active: false },
           evidence: { active: false, ...(claims !== null && { token_jti: claims.jti }) },
@@ -43,7 +41,8 @@ export function introspectionEndpoint(
   };
 }
 
-/** The form check of introspection and revocation (RFC 7662 §2.1, RFC 7009 §2.1). */
-export function requireToken(form: Form) {
-  return parameter(form, 'token') === null ? err(invalidRequest('token is missing')) : ok(undefined);
+/** The form of introspection and revocation (RFC 7662 §2.1, RFC 7009 §2.1): the token that is asked about. */
+export function readToken(form: Form): Result<string, OAuthError> {
+  const token = parameter(form, 'token');
+  return token === null ? err(invalidRequest('token is missing')) : ok(token);
 }

@@ -4,9 +4,7 @@
  */
 import { DEFAULT_ALGORITHMS } from '../assertion/jws-algorithm.ts';
 import { ACCESS_TOKEN_SIGNING_ALGS } from '../issuance/client.ts';
-
-/** Grant types that the token endpoint knows. */
-export const GRANT_TYPES: readonly string[] = ['client_credentials'];
+import { GRANT_TYPES } from './token-request.ts';
 
 const AUTH_METHODS = ['private_key_jwt', 'client_secret_basic', 'client_secret_post'];
 

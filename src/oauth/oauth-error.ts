@@ -3,7 +3,9 @@
  * one fixed answer; the exhaustive switch makes a new reason a decision.
  */
 import type { AssertionRefusal } from '../assertion/refusal.ts';
+import type { DelegationRefusal } from '../issuance/delegation.ts';
 import type { GrantRefusal } from '../issuance/grant.ts';
+import type { OwnTokenRefusal } from '../issuance/own-token-exchange.ts';
 
 export type OAuthErrorCode =
   | 'invalid_request'
@@ -27,7 +29,7 @@ export type OAuthError = {
   readonly allow?: string | undefined;
 };
 
-/** How the caller authenticated, or tried to. */
+/** Why client authentication failed. */
 export type AuthenticationRefusal =
   | AssertionRefusal
   | { readonly reason: 'no_client_authentication' }
@@ -36,19 +38,38 @@ export type AuthenticationRefusal =
   | { readonly reason: 'client_unknown'; readonly presentedClientId: string }
   | { readonly reason: 'client_secret_invalid'; readonly clientId: string };
 
+/** Why any proof of a request was refused. */
+export type ProofRefusal = AuthenticationRefusal | OwnTokenRefusal | DelegationRefusal;
+
+/** What a proof is in its request; the same assertion may be any of them. */
+export const PROOF_ROLES = ['client_authentication', 'assertion', 'subject_token', 'actor_token'] as const;
+export type ProofRole = (typeof PROOF_ROLES)[number];
+
 /** `invalid_request` with one sentence. */
 export function invalidRequest(description: string, status = 400): OAuthError {
   return { status, error: 'invalid_request', description };
 }
 
-/** One answer for every way to fail client authentication: which one it was is for the audit record alone. */
-export function clientAuthenticationFailed(usedAuthorizationHeader: boolean): OAuthError {
-  return {
-    status: usedAuthorizationHeader ? 401 : 400,
-    error: 'invalid_client',
-    description: 'client authentication failed',
-    challenge: usedAuthorizationHeader ? 'Basic' : undefined,
-  };
+/**
+ * The one answer to every refused proof of a role: which reason it was is for the audit record alone. The codes are those
+ * of RFC 7521 §4.2.1, RFC 7521 §4.1.1 and RFC 8693 §2.2.2.
+ */
+export function proofNotAccepted(role: ProofRole, usedAuthorizationHeader: boolean): OAuthError {
+  switch (role) {
+    case 'client_authentication':
+      return {
+        status: usedAuthorizationHeader ? 401 : 400,
+        error: 'invalid_client',
+        description: 'client authentication failed',
+        challenge: usedAuthorizationHeader ? 'Basic' : undefined,
+      };
+    case 'assertion':
+      return { status: 400, error: 'invalid_grant', description: 'the assertion is not accepted' };
+    // The same bytes, so that an actor's token does not try out subjects' tokens, nor the reverse.
+    case 'subject_token':
+    case 'actor_token':
+      return invalidRequest('the tokens of the exchange are not accepted');
+  }
 }
 
 /** A fault or an outage of ours: worth another try, and no word on credentials. RFC 6749 has no code for it. */
@@ -61,11 +82,8 @@ export function temporarilyUnavailable(retryAfterSeconds: number): OAuthError {
   };
 }
 
-/** What the caller sees of a failed authentication. */
-export function fromAuthenticationRefusal(
-  refusal: AuthenticationRefusal,
-  usedAuthorizationHeader: boolean,
-): OAuthError {
+/** What the caller sees of a refused proof, where its role has this one answer. */
+export function fromProofRefusal(refusal: ProofRefusal, notAccepted: OAuthError): OAuthError {
   switch (refusal.reason) {
     case 'keys_unavailable':
     case 'review_unavailable':
@@ -117,7 +135,11 @@ export function fromAuthenticationRefusal(
     case 'review_denied':
     case 'review_mismatch':
     case 'replayed':
-      return clientAuthenticationFailed(usedAuthorizationHeader);
+    case 'exchange_not_allowed':
+    case 'own_token_not_live':
+    case 'actor_not_allowed':
+    case 'actor_chain_too_long':
+      return notAccepted;
   }
 }
 

@@ -4,26 +4,27 @@
  * with the same answer (§2.2), so that nobody can probe for tokens.
  */
 import { isTokenOfClient } from '../issuance/access-token.ts';
+import type { Client } from '../issuance/client.ts';
 import type { RevokedTokens } from '../issuance/ports.ts';
 import type { SigningKeyRing } from '../issuance/signing-key-ring.ts';
 import { readOwnAccessToken } from '../issuance/token-status.ts';
-import { ok } from '../result.ts';
+import { type AuthenticationPorts, authenticateOnly } from './authenticate-client.ts';
 import type { Endpoint } from './authenticated-endpoint.ts';
-import { parameter } from './form-body.ts';
-import { requireToken } from './introspection-endpoint.ts';
+import { readToken } from './introspection-endpoint.ts';
 
 /** The revocation endpoint of one issuer identifier. */
 export function revocationEndpoint(
   ownIssuer: string,
   signingKeys: SigningKeyRing,
   revokedTokens: RevokedTokens,
-): Endpoint<void> {
+  authentication: AuthenticationPorts,
+): Endpoint<string, Client> {
   return {
     action: 'revocation.requested',
-    check: requireToken,
-    authorize: () => () => ok(undefined),
-    async perform(_granted, client, form, now) {
-      const token = parameter(form, 'token') ?? '';
+    describe: () => ({}),
+    read: readToken,
+    decide: (_token, credentials, origin) => authenticateOnly(authentication, credentials, origin),
+    async perform(client, token, now) {
       const claims = await readOwnAccessToken(token, await signingKeys.published(), ownIssuer, now);
       const isOwn = claims !== null && claims.client_id === client.clientId && isTokenOfClient(claims.jti, client);
       if (isOwn) await revokedTokens.revoke({ jti: claims.jti, expiresAt: claims.exp, revokedAt: now });

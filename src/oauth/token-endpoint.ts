@@ -1,30 +1,36 @@
-/** `POST /oauth/token`: grants, for a client that has proved itself. */
-import { decideGrant, type Grant } from '../issuance/grant.ts';
-import { err, ok } from '../result.ts';
+/** `POST /oauth/token`: grants, for a workload or client that has proved itself in one of three ways. */
+import type { Grant } from '../issuance/grant.ts';
 import type { Endpoint } from './authenticated-endpoint.ts';
 import type { TokenIssuer } from './engine.ts';
-import { parameter } from './form-body.ts';
-import { GRANT_TYPES } from './metadata.ts';
-import { invalidRequest } from './oauth-error.ts';
+import { decideTokenRequest, type TokenDecisionPorts } from './token-decision.ts';
+import { knownGrantType, readTokenRequest, type TokenRequest } from './token-request.ts';
 
 /** The token endpoint (RFC 6749 §3.2) of one issuer identifier. */
-export function tokenEndpoint(ownIssuer: string, tokenIssuer: TokenIssuer): Endpoint<Grant> {
+export function tokenEndpoint(ports: TokenDecisionPorts, tokenIssuer: TokenIssuer): Endpoint<TokenRequest, Grant> {
   return {
     action: 'token.requested',
-    check(form) {
-      const grantType = parameter(form, 'grant_type');
-      if (grantType === null) return err(invalidRequest('grant_type is missing'));
-      if (GRANT_TYPES.includes(grantType)) return ok(undefined);
-      return err({ status: 400, error: 'unsupported_grant_type', description: 'the grant type is not supported' });
+    describe(form) {
+      const grantType = knownGrantType(form);
+      return grantType === null ? {} : { grant_type: grantType };
     },
-    authorize(form, now) {
-      const access = { scope: parameter(form, 'scope'), resources: form.get('resource') ?? [] };
-      return (client, workload) => decideGrant(client, workload, access, ownIssuer, now);
-    },
-    async perform(grant) {
+    read: readTokenRequest,
+    decide: (request, credentials, origin) => decideTokenRequest(ports, request, credentials, origin),
+    async perform(grant, request) {
       const { jti, response } = await tokenIssuer.issue(grant);
-      const evidence = { token_jti: jti, token_exp: grant.expiresAt, scope: grant.scopes, aud: grant.audiences };
-      return { body: response, evidence };
+      return {
+        body: {
+          ...response,
+          // RFC 8693 §2.2.1.
+          ...(request.grantType === 'token_exchange' && { issued_token_type: request.issuedTokenType }),
+        },
+        evidence: {
+          token_jti: jti,
+          token_exp: grant.expiresAt,
+          scope: grant.scopes,
+          aud: grant.audiences,
+          ...(grant.actors.length > 0 && { actors: grant.actors.map(({ clientId }) => clientId) }),
+        },
+      };
     },
   };
 }

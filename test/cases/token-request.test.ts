@@ -84,7 +84,10 @@ describe('REQ-03: one authentication method, or none is looked at', () => {
       absent.includes('client_assertion_type') && extra.client_secret ? [...absent, 'client_assertion'] : absent;
     const sent = fields.filter(([name]) => !omitted.includes(name));
     const answer = await server.post('/oauth/token', sent, headers);
-    expect(await expectRequestError(server, answer, 'invalid_request', description)).toEqual({ detail: description });
+    expect(await expectRequestError(server, answer, 'invalid_request', description)).toEqual({
+      grant_type: 'client_credentials',
+      detail: description,
+    });
     // Nothing was verified: the assertion is as good as before.
     await expectIssued(server, await server.token(client_assertion));
   });

@@ -109,8 +109,38 @@ describe('lifetime', () => {
     ["the assertion's when that is shorter", aWorkload({ exp: NOW + 300 }), 300],
     ['at least a minute for a once-only assertion within the leeway', aWorkload({ exp: NOW - 30 }), 60],
     ["strictly the assertion's when it may be shown again", aWorkload({ exp: NOW + 30.9, use: 'until_expiry' }), 30],
+    ['down to one second', aWorkload({ exp: NOW + 1, use: 'until_expiry' }), 1],
   ])('%s', (_name, workload, seconds) => {
     expect(decide({ workload })).toMatchObject({ ok: true, value: { issuedAt: NOW, expiresAt: NOW + seconds } });
+  });
+
+  it.each<[string, VerifiedWorkload<Client>, number | undefined, number]>([
+    ["the grant type's bound", aWorkload(), 600, 600],
+    ["the client's where that is less", aWorkload(), 1200, 900],
+    ["the assertion's where that is less", aWorkload({ exp: NOW + 300 }), 600, 300],
+  ])('is %s', (_name, workload, maxLifetimeSeconds, seconds) => {
+    const access = { scope: null, resources: [], ...(maxLifetimeSeconds !== undefined && { maxLifetimeSeconds }) };
+    const granted = decideGrant(CLIENT, workload, access, OWN_ISSUER, NOW);
+    expect(granted).toMatchObject({ ok: true, value: { expiresAt: NOW + seconds } });
+  });
+
+  it.each<[string, VerifiedWorkload<Client>, VerifiedWorkload<Client>, number]>([
+    ["the actor's proof", aWorkload(), aWorkload({ exp: NOW + 100 }), 100],
+    ["the subject's proof", aWorkload({ exp: NOW + 90 }), aWorkload({ exp: NOW + 100 }), 90],
+    ['at least a minute of once-only proofs', aWorkload({ exp: NOW + 1 }), aWorkload({ exp: NOW + 2 }), 60],
+    [
+      'strictly that which may be shown again',
+      aWorkload({ exp: NOW + 1 }),
+      aWorkload({ exp: NOW + 20, use: 'until_expiry' }),
+      20,
+    ],
+  ])('of a delegation is %s', (_name, workload, actor, seconds) => {
+    const actors = [{ clientId: 'agent', workload: null }];
+    const access = { scope: null, resources: [] };
+    expect(decideGrant(CLIENT, workload, access, OWN_ISSUER, NOW, { actor, actors })).toMatchObject({
+      ok: true,
+      value: { expiresAt: NOW + seconds, actors },
+    });
   });
 });
 

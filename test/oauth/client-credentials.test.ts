@@ -37,6 +37,8 @@ describe('the one method', () => {
       undefined,
       { method: 'secret', clientId: 'x', secret: 's', usedAuthorizationHeader: false },
     ],
+    ['none at all', {}, undefined, { method: 'none', clientId: null }],
+    ['none, with a client_id that proves nothing', { client_id: 'x' }, undefined, { method: 'none', clientId: 'x' }],
     ['Basic', {}, basic('x:s'), { method: 'secret', clientId: 'x', secret: 's', usedAuthorizationHeader: true }],
     ['Basic in another case', {}, basic('x:s').replace('Basic', 'bASIC'), { clientId: 'x' }],
     ['Basic with the same client_id in the body', { client_id: 'x' }, basic('x:s'), { clientId: 'x' }],
@@ -58,8 +60,6 @@ describe('the one method', () => {
 describe('what is refused before anything is verified', () => {
   const assertion = { client_assertion: 'a', client_assertion_type: JWT_BEARER };
   it.each<[string, Readonly<Record<string, string>>, string | undefined, string]>([
-    ['nothing', {}, undefined, 'no_client_authentication'],
-    ['a client_id alone', { client_id: 'x' }, undefined, 'no_client_authentication'],
     ['a secret without a client_id', { client_secret: 's' }, undefined, 'no_client_authentication'],
     ['an assertion and Basic', assertion, basic('x:'), 'invalid_request'],
     ['an assertion and a Bearer header', assertion, 'Bearer x', 'invalid_request'],

@@ -49,7 +49,11 @@ describe('the metadata document', () => {
       revocation_endpoint_auth_methods_supported: authentication,
       revocation_endpoint_auth_signing_alg_values_supported: algorithms,
       jwks_uri: `${AUDIENCE}${JWKS}`,
-      grant_types_supported: ['client_credentials'],
+      grant_types_supported: [
+        'client_credentials',
+        'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        'urn:ietf:params:oauth:grant-type:token-exchange',
+      ],
       response_types_supported: [],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['ES256', 'RS256'],
@@ -177,20 +181,27 @@ describe('what is advertised', () => {
     });
   });
 
-  it.each([
-    ['client_credentials', true],
-    ['authorization_code', false],
-    ['password', false],
-    ['refresh_token', false],
-    ['implicit', false],
-    ['urn:ietf:params:oauth:grant-type:device_code', false],
-    ['urn:ietf:params:oauth:grant-type:jwt-bearer', false],
-    ['urn:ietf:params:oauth:grant-type:token-exchange', false],
-  ])('L-06: the grant %s is supported exactly if it is listed: %s', async (grantType, isSupported) => {
+  it.each<[string, () => Readonly<Record<string, string>> | null]>([
+    ['client_credentials', secretOf],
+    ['urn:ietf:params:oauth:grant-type:jwt-bearer', () => ({ assertion: freshAssertion().build() })],
+    [
+      'urn:ietf:params:oauth:grant-type:token-exchange',
+      () => ({
+        subject_token: freshAssertion().build(),
+        subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      }),
+    ],
+    ['authorization_code', () => null],
+    ['password', () => null],
+    ['refresh_token', () => null],
+    ['implicit', () => null],
+    ['urn:ietf:params:oauth:grant-type:device_code', () => null],
+    ['urn:ietf:params:oauth:grant-type:saml2-bearer', () => null],
+  ])('L-06: the grant %s is supported exactly if it is listed', async (grantType, proof) => {
     const { grant_types_supported: listed } = await metadata();
-    expect((listed as readonly string[]).includes(grantType)).toBe(isSupported);
-    const answer = await server.post('/oauth/token', { grant_type: grantType, ...secretOf() });
-    expect(answer.json.error).toBe(isSupported ? undefined : 'unsupported_grant_type');
+    expect((listed as readonly string[]).includes(grantType)).toBe(proof() !== null);
+    const answer = await server.post('/oauth/token', { grant_type: grantType, ...(proof() ?? secretOf()) });
+    expect(answer.json.error).toBe(proof() === null ? 'unsupported_grant_type' : undefined);
   });
 });
 

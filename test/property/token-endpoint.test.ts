@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { GRANT_TYPES } from '../../src/oauth/token-request.ts';
 import { KID, SUBJECT, signWith } from '../fixtures/assertions.ts';
 import { RSA_A } from '../fixtures/keys.ts';
 import {
@@ -89,6 +90,11 @@ const names = fc.constantFrom(
   'resource',
   'audience',
   'assertion',
+  'subject_token',
+  'subject_token_type',
+  'actor_token',
+  'actor_token_type',
+  'requested_token_type',
   '__proto__',
   'constructor',
   '',
@@ -97,6 +103,8 @@ const values = fc.oneof(
   fc.constantFrom(
     'client_credentials',
     ASSERTION_TYPE,
+    'urn:ietf:params:oauth:token-type:jwt',
+    'urn:ietf:params:oauth:token-type:access_token',
     'edge-worker',
     'read',
     'https://as.example.com',
@@ -125,7 +133,7 @@ it('any bytes under any headers get an answer', async () => {
 
 it('any form gets an answer', async () => {
   const name = fc.oneof({ weight: 9, arbitrary: names }, fc.string());
-  const grant = fc.constantFrom([], [['grant_type', 'client_credentials'] as const]);
+  const grant = fc.constantFrom([], ...GRANT_TYPES.map((grantType) => [['grant_type', grantType] as const]));
   const fields = fc.tuple(grant, fc.array(fc.tuple(name, values), { maxLength: 6 })).map((parts) => parts.flat());
   await fc.assert(
     fc.asyncProperty(anyHeaders, fields, async (headers, form) => {
